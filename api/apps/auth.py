@@ -1,0 +1,31 @@
+"""Who a request speaks for: `Authorization: Bearer <key>`, the scheme in any case or left out; or, to make a first
+key without a shell on the host, `Basic` with e-mail and password."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from flask import g, request
+
+from api.apps.services import services
+from api.db.services.account_service import Caller
+from common.errors import Unauthorized
+
+
+def require_caller() -> None:
+    """A blueprint's before_request. Raises Unauthorized; a preflight needs no key."""
+    if request.method == "OPTIONS":
+        return
+    basic = request.authorization
+    if basic is not None and basic.type == "basic":
+        g.caller = services().accounts.sign_in(basic.username or "", basic.password or "")
+        return
+    scheme, _, key = request.headers.get("Authorization", "").strip().partition(" ")
+    key = key.strip() if key and scheme.lower() == "bearer" else scheme
+    if not key or key.lower() == "bearer":
+        raise Unauthorized("no API key was given")
+    g.caller = services().accounts.caller_of(key)
+
+
+def caller() -> Caller:
+    return cast(Caller, g.caller)

@@ -1,0 +1,50 @@
+"""The chunks of a document: GET /datasets/{id}/documents/{id}/chunks."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from api.apps.auth import caller, require_caller
+from api.apps.envelope import DATA, ApiError, plain
+from api.apps.requests import page_number, page_size
+from api.apps.services import services
+from api.apps.views import chunk_json, document_json
+from api.db.services.chunk_service import ChunkFilter
+from api.db.services.highlight import highlight
+from rag.utils.terms import analyse
+
+bp = Blueprint("chunks", __name__)
+bp.before_request(require_caller)
+
+_MAX_IDS = 100
+_SWITCH = {"": None, "true": True, "1": True, "false": False, "0": False}
+
+
+@bp.get("/datasets/<dataset_id>/documents/<document_id>/chunks")
+def list_page(dataset_id: str, document_id: str) -> Response:
+    tenant_id = caller().tenant_id
+    services().datasets.get(tenant_id, dataset_id)
+    document = services().documents.get(tenant_id, document_id, dataset_id)
+    wanted = _filter()
+    page = services().chunks.page(document, wanted)
+    words = frozenset(analyse(wanted.keywords))
+    chunks = [chunk_json(c, document.name, highlight(c.text, words) if words else c.text) for c in page.chunks]
+    return plain({"total": page.total, "chunks": chunks, "doc": document_json(document)})
+
+
+def _filter() -> ChunkFilter:
+    args = request.args
+    ids = [args["id"]] if args.get("id") else []
+    ids += [one for given in args.getlist("chunk_ids") for one in given.split(",") if one]
+    if len(ids) > _MAX_IDS:
+        raise ApiError(DATA, f"`chunk_ids` has {len(ids)} entries; at most {_MAX_IDS} are allowed")
+    available = args.get("available", "").lower()
+    if available not in _SWITCH:
+        raise ApiError(DATA, "`available` should be true or false")
+    return ChunkFilter(
+        page=page_number(),
+        page_size=page_size(),
+        keywords=args.get("keywords", ""),
+        ids=tuple(ids),
+        available=_SWITCH[available],
+    )

@@ -1,0 +1,42 @@
+"""Whether the parts that this server stands on answer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from common.errors import PagemillError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PartState:
+    """`error` is empty where the part answers."""
+
+    part: str
+    error: str
+    elapsed_ms: float
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.error
+
+
+def check_parts(parts: Mapping[str, Callable[[], None]]) -> list[PartState]:
+    return [_check(part, check) for part, check in parts.items()]
+
+
+def _check(part: str, check: Callable[[], None]) -> PartState:
+    begin_s = time.monotonic()
+    error = ""
+    try:
+        check()
+    except PagemillError as exc:
+        error = exc.public_message or exc.code
+    except Exception:
+        log.exception("the check of the %s failed", part)
+        error = "its check failed; the server's log says how"
+    return PartState(part, error, (time.monotonic() - begin_s) * 1000)

@@ -1,0 +1,102 @@
+"""Starting and stopping the parse of documents: POST, DELETE /datasets/{id}/chunks, and /documents/parse, /stop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flask import Blueprint, Response
+
+from api.apps.auth import caller, require_caller
+from api.apps.envelope import DATA, ApiError, plain
+from api.apps.requests import id_list, loose_body
+from api.apps.services import services
+
+bp = Blueprint("parsing", __name__)
+bp.before_request(require_caller)
+
+_RUNNING = "Can't parse document that is currently being processed"
+_NOT_RUNNING = "Can't stop parsing document that has not started or already completed"
+# Each transaction takes this many, so that executors never wait long for theirs.
+_SLICE = 500
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The documents a caller named, each once: those of the dataset, and those that are not."""
+
+    known: list[str]
+    unknown: list[str]
+    remarks: list[str]
+
+
+@bp.post("/datasets/<dataset_id>/chunks")
+def parse(dataset_id: str) -> Response:
+    asked = _asked(dataset_id)
+    started = _in_slices(services().parsing.start, asked.known)
+    if len(started) < len(asked.known):
+        raise ApiError(DATA, f"{_RUNNING}: {_others(asked.known, started)}")
+    _require_all_known(asked)
+    return plain({"success_count": len(started), "errors": asked.remarks} if asked.remarks else None)
+
+
+@bp.delete("/datasets/<dataset_id>/chunks")
+def stop(dataset_id: str) -> Response:
+    asked = _asked(dataset_id)
+    if asked.unknown:
+        raise ApiError(DATA, f"You don't own the document {asked.unknown[0]}.")
+    stopped = _in_slices(services().parsing.stop, asked.known)
+    if len(stopped) < len(asked.known):
+        message = f"{_NOT_RUNNING}: {_others(asked.known, stopped)}"
+        raise ApiError(DATA, message, {"error_code": "DOC_STOP_PARSING_INVALID_STATE"})
+    return plain({"success_count": len(stopped), "errors": asked.remarks} if asked.remarks else None)
+
+
+@bp.post("/datasets/<dataset_id>/documents/parse")
+def parse_documents(dataset_id: str) -> Response:
+    return _each(dataset_id, services().parsing.start, _RUNNING)
+
+
+@bp.post("/datasets/<dataset_id>/documents/stop")
+def stop_documents(dataset_id: str) -> Response:
+    return _each(dataset_id, services().parsing.stop, _NOT_RUNNING)
+
+
+def _each(dataset_id: str, act: Callable[[Sequence[str]], list[str]], refusal: str) -> Response:
+    """Do what can be done; what can't is told in `errors`."""
+    asked = _asked(dataset_id)
+    done = _in_slices(act, asked.known)
+    remarks = list(asked.remarks)
+    if len(done) < len(asked.known):
+        remarks.append(f"{refusal}: {_others(asked.known, done)}")
+    _require_all_known(asked)
+    answer: dict[str, object] = {"success_count": len(done)}
+    return plain(answer | {"errors": remarks} if remarks else answer)
+
+
+def _asked(dataset_id: str) -> _Asked:
+    tenant_id = caller().tenant_id
+    services().datasets.get(tenant_id, dataset_id)
+    counts = Counter(id_list(loose_body(), "document_ids"))
+    found = services().documents.known(tenant_id, [dataset_id], list(counts))
+    return _Asked(
+        known=[one for one in counts if one in found],
+        unknown=[one for one in counts if one not in found],
+        remarks=[f"Duplicate document ids: {one}" for one, count in counts.items() if count > 1],
+    )
+
+
+def _require_all_known(asked: _Asked) -> None:
+    if asked.unknown:
+        raise ApiError(DATA, f"Documents not found: {asked.unknown}")
+
+
+def _in_slices(act: Callable[[Sequence[str]], list[str]], document_ids: Sequence[str]) -> list[str]:
+    starts = range(0, len(document_ids), _SLICE)
+    return [done for start in starts for done in act(document_ids[start : start + _SLICE])]
+
+
+def _others(asked: Sequence[str], done: Sequence[str]) -> str:
+    kept = set(done)
+    return ", ".join(one for one in asked if one not in kept)

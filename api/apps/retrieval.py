@@ -1,0 +1,117 @@
+"""Retrieval: POST /retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Response
+
+from api.apps.auth import caller, require_caller
+from api.apps.envelope import DATA, ApiError, plain
+from api.apps.requests import bounded, id_list, loose_body, shown, text
+from api.apps.services import services
+from api.apps.views import answer_json
+from api.db.services.retrieval_service import Question
+
+bp = Blueprint("retrieval", __name__)
+bp.before_request(require_caller)
+
+_MAX_TOP_K = 2048
+_NEEDS_CHAT_MODEL = ("keyword", "use_kg", "toc_enhance", "cross_languages")
+
+
+@bp.post("/retrieval")
+def retrieve() -> Response:
+    body = loose_body()
+    dataset_ids = _dataset_ids(body)
+    question = body.get("question")
+    if question is None:
+        raise ApiError(DATA, "`question` is required.")
+    if not isinstance(question, str):
+        raise ApiError(DATA, "`question` should be a string")
+    _require_supported(body)
+    asked = Question(
+        text=text(question),
+        dataset_ids=tuple(dataset_ids),
+        document_ids=tuple(_document_ids(body, dataset_ids)),
+        page=bounded(body.get("page"), 1),
+        page_size=bounded(body.get("page_size"), 30, 100),
+        similarity_threshold=_share(body, "similarity_threshold", 0.2),
+        vector_similarity_weight=_share(body, "vector_similarity_weight", 0.3),
+        top_k=_top_k(body),
+        highlight=_highlight(body),
+    )
+    if not question.strip():
+        return plain({"total": 0, "chunks": [], "doc_aggs": {}})
+    return plain(answer_json(services().retrieval.ask(caller().tenant_id, asked)))
+
+
+def _dataset_ids(body: Mapping[str, Any]) -> list[str]:
+    given = body.get("dataset_ids")
+    if given and not isinstance(given, list):
+        raise ApiError(DATA, "`dataset_ids` should be a list")
+    ids = list(dict.fromkeys(id_list(body, "dataset_ids")))
+    datasets = {d.id: d for d in services().datasets.get_all(caller().tenant_id, ids)}
+    for dataset_id in ids:
+        if dataset_id not in datasets:
+            raise ApiError(DATA, f"You don't own the dataset {shown(dataset_id)}.")
+    if len({dataset.embedding_model for dataset in datasets.values()}) > 1:
+        raise ApiError(DATA, "Datasets use different embedding models.")
+    return ids
+
+
+def _document_ids(body: Mapping[str, Any], dataset_ids: list[str]) -> list[str]:
+    given = body.get("document_ids")
+    if not given:
+        return []
+    if not isinstance(given, list):
+        raise ApiError(DATA, "`documents` should be a list")
+    ids = id_list(body, "document_ids")
+    known = services().documents.known(caller().tenant_id, dataset_ids, ids)
+    for document_id in ids:
+        if document_id not in known:
+            raise ApiError(DATA, f"The datasets don't own the document {shown(document_id)}")
+    return ids
+
+
+def _require_supported(body: Mapping[str, Any]) -> None:
+    """What would change the answer and can't be done is refused, not passed over."""
+    for key in _NEEDS_CHAT_MODEL:
+        if body.get(key):
+            raise ApiError(DATA, f"`{key}` needs a chat model, and this server has none")
+    if body.get("rerank_id"):
+        raise ApiError(DATA, "`rerank_id` names a model that this server does not have")
+    if body.get("metadata_condition"):
+        raise ApiError(DATA, "`metadata_condition` is not supported")
+
+
+def _share(body: Mapping[str, Any], key: str, default: float) -> float:
+    given = body.get(key)
+    try:
+        value = default if given is None else float(given)
+    except (TypeError, ValueError) as exc:
+        raise ApiError(DATA, f"`{key}` should be a number") from exc
+    if not 0 <= value <= 1:
+        raise ApiError(DATA, f"`{key}` should be a number from 0 to 1")
+    return value
+
+
+def _top_k(body: Mapping[str, Any]) -> int:
+    given = body.get("top_k")
+    try:
+        value = 1024 if given is None else int(given)
+    except (TypeError, ValueError, OverflowError) as exc:
+        raise ApiError(DATA, "`top_k` should be a whole number") from exc
+    if value <= 0:
+        raise ApiError(DATA, "`top_k` must be greater than 0")
+    return min(value, _MAX_TOP_K)
+
+
+def _highlight(body: Mapping[str, Any]) -> bool:
+    given = body.get("highlight")
+    if given is None or isinstance(given, bool):
+        return bool(given)
+    if isinstance(given, str) and given.lower() in ("true", "false"):
+        return given.lower() == "true"
+    raise ApiError(DATA, "`highlight` should be a boolean")

@@ -1,0 +1,92 @@
+"""The server itself: ping, version, health, and the caller's API keys."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from flask import Blueprint, Response, jsonify, request
+
+from api.apps.auth import caller, require_caller
+from api.apps.envelope import expect_full, full
+from api.apps.health import check_parts
+from api.apps.requests import loose_body
+from api.apps.services import services
+from api.apps.views import date_text
+
+bp = Blueprint("system", __name__)
+tokens_bp = Blueprint("tokens", __name__)
+tokens_bp.before_request(expect_full)
+tokens_bp.before_request(require_caller)
+
+# Parts as RAGFlow's health check names them.
+_PART_NAMES = {"database": "db", "queue": "redis", "index": "doc_engine", "store": "storage"}
+
+
+@bp.get("/system/ping")
+def ping() -> Response:
+    return Response("pong", mimetype="text/plain")
+
+
+@bp.get("/system/version")
+def version() -> Response:
+    return full(services().version)
+
+
+@bp.get("/system/healthz")
+def healthz() -> tuple[Response, int]:
+    states = check_parts(services().health)
+    body: dict[str, Any] = {_PART_NAMES.get(s.part, s.part): "ok" if s.is_ok else "nok" for s in states}
+    healthy = all(state.is_ok for state in states)
+    body["status"] = "ok" if healthy else "nok"
+    body["_meta"] = {
+        _PART_NAMES.get(s.part, s.part): {"elapsed": f"{s.elapsed_ms:.1f}", "error": s.error} for s in states
+    }
+    return jsonify(body), 200 if healthy else 500
+
+
+@tokens_bp.post("/system/tokens")
+def create_token() -> Response:
+    name = loose_body().get("name") or request.args.get("name") or "API key"
+    key = services().accounts.create_token(caller(), str(name))
+    now_ms = int(time.time() * 1000)
+    return full(
+        {
+            "tenant_id": caller().tenant_id,
+            "token": key,
+            "beta": None,
+            "name": str(name),
+            "create_time": now_ms,
+            "create_date": date_text(now_ms),
+            "update_time": None,
+            "update_date": None,
+        }
+    )
+
+
+@tokens_bp.get("/system/tokens")
+def list_tokens() -> Response:
+    """The keys themselves can't be shown again: `token` has their first and last characters."""
+    return full(
+        [
+            {
+                "id": token.id,
+                "tenant_id": caller().tenant_id,
+                "token": token.hint,
+                "beta": None,
+                "name": token.name,
+                "create_time": token.create_ms,
+                "create_date": date_text(token.create_ms),
+                "update_time": token.last_used_ms or None,
+                "update_date": date_text(token.last_used_ms) if token.last_used_ms else None,
+            }
+            for token in services().accounts.tokens(caller())
+        ]
+    )
+
+
+@tokens_bp.delete("/system/tokens/<path:token>")
+def revoke_token(token: str) -> Response:
+    """True also for a key that is unknown."""
+    services().accounts.revoke_token(caller(), token)
+    return full(True)

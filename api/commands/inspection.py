@@ -1,0 +1,158 @@
+"""Commands that tell: status, config, doctor."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import typer
+
+from api.commands.options import DEFAULT_DATA, DataOption, JsonOption, out, print_json, print_table
+from api.db.database import open_rows
+from api.db.migrations import current, newest
+from api.db.services.overview_service import OverviewService
+from api.instance import open_existing_rows, open_queue
+from common.errors import DatabaseTooNew, NotFound, PagemillError, StoreUnavailable
+from common.settings import Settings, load
+from rag.svr.data_folder import DataFolder
+from rag.utils.embedded_index import EmbeddedIndex
+from rag.utils.embedder import PackagedEmbedder
+from rag.utils.folder_store import FolderStore
+from rag.utils.redis_conn import Queue
+
+_ALIVE_S = 5.0
+_LEAST_FREE_BYTES = 1 << 30
+
+
+def config(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None:
+    """The settings in effect and where each came from; secrets are masked."""
+    effective = load(data).effective
+    if as_json:
+        print_json({e.key: {"value": e.value, "source": e.source} for e in effective})
+    else:
+        print_table("Settings in effect", ("key", "value", "from"), [(e.key, e.value, e.source) for e in effective])
+
+
+def status(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None:
+    """What is running, what waits, and what became of the documents."""
+    settings = load(data).settings
+    facts = _facts(settings)
+    if as_json:
+        print_json(facts)
+        return
+    out.print(facts["running"] if facts["address"] is None else f"running at {facts['address']}", highlight=False)
+    rows = [
+        (e["name"], "alive" if e["alive"] else f"silent for {e['age_s']} s", f"{e['slots_used']}/{e['slots']}",
+         e["done"], e["failed"], e["retried"], f"{e['rss_bytes'] >> 20} MiB")
+        for e in facts["executors"]
+    ]  # fmt: skip
+    print_table("Executors", ("name", "state", "slots", "done", "failed", "retried", "memory"), rows)
+    print_table("Documents", ("state", "count"), list(facts["documents"].items()))
+    print_table("Tasks", ("state", "count"), list(facts["tasks"].items()))
+
+
+def doctor(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None:
+    """Check every server and folder, and say what to do. Exit code 1 if something is wrong."""
+    settings = load(data).settings
+    checks = [_check(name, check, remedy) for name, check, remedy in _checks(settings)]
+    if as_json:
+        print_json([asdict(c) for c in checks])
+    else:
+        for c in checks:
+            out.print(f"[green]ok[/green]    {c.part}" if c.ok else f"[red]wrong[/red] {c.part}: ", end="")
+            out.print("" if c.ok else f"{c.error}\n      → {c.remedy}", markup=False, highlight=False)
+    if not all(c.ok for c in checks):
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class Checked:
+    part: str
+    ok: bool
+    error: str = ""
+    remedy: str = ""
+
+
+def _check(part: str, check: Callable[[], None], remedy: str) -> Checked:
+    try:
+        check()
+    except PagemillError as exc:
+        return Checked(part, False, exc.public_message, remedy)
+    return Checked(part, True)
+
+
+def _checks(settings: Settings) -> list[tuple[str, Callable[[], None], str]]:
+    queue_remedy = "start it with `pagemill up`" if settings.owns_queue else "check queue.url and that server"
+    return [
+        ("data folder", DataFolder(settings).make, "make it writable, or choose another with --data"),
+        ("disk space", lambda: _check_space(settings), "free some space, or move the data folder"),
+        ("database", lambda: _check_rows(settings), "start `pagemill up` once, or check database.url"),
+        ("queue", lambda: open_queue(settings).check(), queue_remedy),
+        ("store", FolderStore(settings.store_dir).check, "check store.url, and that the folder is writable"),
+        ("index", lambda: _check_index(settings), "check index.url, and that the folder is writable"),
+        ("embedding model", lambda: _check_model(settings), "run `make install`, or check embedding.model_dir"),
+        ("executors", lambda: _check_executors(settings), "start `pagemill up` or `pagemill executor`"),
+    ]
+
+
+def _check_space(settings: Settings) -> None:
+    free = shutil.disk_usage(settings.data_dir).free
+    if free < _LEAST_FREE_BYTES:
+        raise StoreUnavailable(f"only {free >> 20} MiB are free where the data folder is")
+
+
+def _check_rows(settings: Settings) -> None:
+    if not settings.database.url and not (settings.data_dir / "pagemill.db").exists():
+        raise NotFound("there is no database yet")
+    rows = open_rows(settings.database_url)
+    rows.check()
+    have = current(rows)
+    if have > newest():
+        raise DatabaseTooNew(f"its schema version {have} is newer than this Pagemill knows ({newest()})")
+    if have < newest():
+        raise NotFound(f"its schema version is {have}, not {newest()}")
+
+
+def _check_index(settings: Settings) -> None:
+    index = EmbeddedIndex(settings.index_dir, settings.index)
+    index.check()
+    index.close()
+
+
+def _check_model(settings: Settings) -> None:
+    PackagedEmbedder(settings.embedding)
+
+
+def _check_executors(settings: Settings) -> None:
+    if not any(e["alive"] for e in _executors(open_queue(settings))):
+        raise NotFound("no executor is alive: nothing is being parsed")
+
+
+def _facts(settings: Settings) -> dict[str, Any]:
+    overview = OverviewService(open_existing_rows(settings))
+    note = DataFolder(settings).read_note()
+    try:
+        queue = open_queue(settings)
+        executors = _executors(queue)
+        streams = {s.priority: {"length": s.length, "pending": s.pending} for s in queue.states()}
+    except PagemillError:
+        executors, streams = [], {}
+    return {
+        "running": "running" if any(e["alive"] for e in executors) else "not running: start it with `pagemill up`",
+        "address": note.get("address"),
+        "executors": executors,
+        "streams": streams,
+        "documents": overview.documents_by_run(),
+        "tasks": overview.tasks_by_state(),
+    }
+
+
+def _executors(queue: Queue) -> list[dict[str, Any]]:
+    now_s = queue.now_s()
+    found = []
+    for beat in queue.heartbeats().values():
+        age_s = round(now_s - float(beat["now"]), 1)
+        found.append({**beat, "age_s": age_s, "alive": age_s < _ALIVE_S})
+    return sorted(found, key=lambda e: str(e["name"]))

@@ -1,0 +1,189 @@
+"""The connection to the rows: SQLite or MySQL/MariaDB, write transactions, the database's clock, and the one place
+where errors that pass (deadlock, lock wait, lost connection) are tried again.
+
+Leaves tables to models.py and what is written to the services."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+from urllib.parse import unquote, urlsplit
+
+import peewee
+from peewee import Database, MySQLDatabase, SqliteDatabase
+
+from api.db.models import MODELS, database_proxy
+from common.errors import RowsUnavailable, SettingsError
+
+log = logging.getLogger(__name__)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Deadlock, lock wait timeout, server gone, lost connection, can't connect, server shutting down.
+_MYSQL_PASSING = {1213, 1205, 2006, 2013, 2003, 2002, 1053, 1927, 1317}
+_RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+class Rows:
+    """An open database. One connection per thread; safe to share between threads."""
+
+    def __init__(self, db: Database, *, lock_path: Path | None) -> None:
+        self.db = db
+        self.is_sqlite = lock_path is not None
+        self._lock_path = lock_path
+        self._local = threading.local()
+
+    @property
+    def now_ms(self) -> str:
+        """SQL for the database's own clock, in epoch milliseconds, whatever the session's time zone."""
+        if self.is_sqlite:
+            return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+        return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)"
+
+    @property
+    def for_update(self) -> str:
+        """SQLite's writers are alone anyway."""
+        return "" if self.is_sqlite else " FOR UPDATE"
+
+    def execute(self, sql: str, params: Sequence[object] = ()) -> Any:
+        """Run one statement written with `?` and return its cursor."""
+        execute: Callable[..., Any] = self.db.execute_sql
+        return execute(sql if self.is_sqlite else sql.replace("?", "%s"), params)
+
+    def rows(self, sql: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        return list(self.execute(sql, params).fetchall())
+
+    def insert_many(self, table: str, columns: Sequence[str], values: Sequence[Sequence[object]]) -> None:
+        """Insert rows in statements of bounded size."""
+        per_statement = max(1, 900 // len(columns)) if self.is_sqlite else 500
+        head = f"INSERT INTO {table} ({', '.join(columns)}) VALUES "
+        one = f"({', '.join('?' * len(columns))})"
+        for start in range(0, len(values), per_statement):
+            part = values[start : start + per_statement]
+            self.execute(head + ", ".join([one] * len(part)), [v for row in part for v in row])
+
+    def clock(self) -> int:
+        return int(self.rows(f"SELECT {self.now_ms}")[0][0])
+
+    def write(self, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run `fn` in one write transaction, again from the start when the error is one that passes.
+
+        `fn` must read what it needs inside. Called within a write transaction it joins that one."""
+        if self.db.in_transaction():
+            return fn(*args, **kwargs)
+        result: R = self._patiently(self._write_once, fn, *args, **kwargs)
+        return result
+
+    def read(self, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run `fn`, which only reads, again when the error is one that passes."""
+        if self.db.in_transaction():
+            return fn(*args, **kwargs)
+        return self._patiently(fn, *args, **kwargs)
+
+    def check(self) -> None:
+        """Raise RowsUnavailable unless the database answers now."""
+        try:
+            self.clock()
+        except peewee.DatabaseError as exc:
+            self.close_connection()
+            raise RowsUnavailable(f"the database does not answer: {exc}") from exc
+
+    def close_connection(self) -> None:
+        """Close this thread's connection."""
+        if not self.db.is_closed():
+            self.db.close()
+
+    def _write_once(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+        if not self.is_sqlite:
+            with self.db.atomic():
+                return fn(*args, **kwargs)
+        with self._file_lock(), self.db.atomic("IMMEDIATE"):
+            return fn(*args, **kwargs)
+
+    def _patiently(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+        for delay_s in (*_RETRY_DELAYS_S, None):
+            try:
+                return fn(*args, **kwargs)
+            except (peewee.OperationalError, peewee.InterfaceError) as exc:
+                if not _passes(exc):
+                    raise
+                if not self.db.in_transaction():
+                    self.close_connection()
+                if delay_s is None:
+                    raise RowsUnavailable(f"the database can't be used now: {exc}") from exc
+                log.debug("database error, trying again in %s s: %s", delay_s, exc)
+                time.sleep(delay_s * random.uniform(0.5, 1.5))
+        raise AssertionError("unreachable")
+
+    @contextmanager
+    def _file_lock(self) -> Iterator[None]:
+        """Writers queue up on a file lock: SQLite's own waiting is unfair and slow under load."""
+        fd: int | None = getattr(self._local, "lock_fd", None)
+        if fd is None:
+            assert self._lock_path is not None
+            fd = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._local.lock_fd = fd
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def open_rows(url: str) -> Rows:
+    """Open the database that the address names and point the models at it. Connects on first use."""
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        rows = _sqlite(Path(unquote(parts.path)[1:]))
+    elif parts.scheme == "mysql":
+        rows = _mysql(url)
+    else:
+        raise SettingsError(f"database.url: unknown scheme {parts.scheme!r}; allowed: sqlite, mysql")
+    database_proxy.initialize(rows.db)
+    rows.db.bind(MODELS)
+    return rows
+
+
+def _sqlite(path: Path) -> Rows:
+    pragmas = {"journal_mode": "wal", "synchronous": "normal", "busy_timeout": 30_000, "cache_size": -32_000}
+    db = SqliteDatabase(str(path), pragmas=pragmas, timeout=30)
+    return Rows(db, lock_path=path.with_name(path.name + ".lock"))
+
+
+def _mysql(url: str) -> Rows:
+    from pymysql.constants import CLIENT
+
+    parts = urlsplit(url)
+    db = MySQLDatabase(
+        unquote(parts.path.lstrip("/")),
+        host=parts.hostname or "127.0.0.1",
+        port=parts.port or 3306,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        charset="utf8mb4",
+        connect_timeout=10,
+        read_timeout=60,
+        write_timeout=60,
+        # An unchanged renewal must count as held, and readers must see what committed just now.
+        client_flag=CLIENT.FOUND_ROWS,
+        init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    )
+    return Rows(db, lock_path=None)
+
+
+def _passes(exc: peewee.PeeweeException) -> bool:
+    """peewee wraps the driver's error and keeps it as its first argument."""
+    cause = exc.args[0] if exc.args and isinstance(exc.args[0], Exception) else exc
+    if isinstance(cause, sqlite3.Error):
+        return "locked" in str(cause) or "busy" in str(cause)
+    code = cause.args[0] if cause.args else None
+    return isinstance(exc, peewee.InterfaceError) or code in _MYSQL_PASSING

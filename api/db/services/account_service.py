@@ -1,0 +1,146 @@
+"""Tenants, users and API keys. Passwords are kept as argon2 hashes, keys as SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from argon2 import PasswordHasher
+from argon2.exceptions import VerificationError
+
+from api.db.database import Rows
+from api.db.models import ApiToken, Tenant, User
+from common.errors import InvalidInput, NotFound, Unauthorized
+from common.ids import new_id
+
+ADMIN_EMAIL = "admin@pagemill.local"
+KEY_PREFIX = "ragflow-"
+# Writing "last used" on every call would make every read a write.
+_LAST_USED_STEP_MS = 60_000
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who a request speaks for."""
+
+    user_id: str
+    tenant_id: str
+    is_superuser: bool
+
+
+@dataclass(frozen=True)
+class TokenInfo:
+    id: str
+    name: str
+    hint: str
+    create_ms: int
+    last_used_ms: int
+
+
+class AccountService:
+    def __init__(self, rows: Rows, embedding_model: str) -> None:
+        self._rows = rows
+        self._embedding_model = embedding_model
+        self._hasher = PasswordHasher()
+
+    def ensure_admin(self) -> str | None:
+        """Make the first user. Returns the new password, or None where there are users already."""
+        if self._rows.read(User.select().exists):
+            return None
+        password = secrets.token_urlsafe(12)
+        made = self._rows.write(self._create_admin, self._hasher.hash(password))
+        return password if made else None
+
+    def create_user(self, email: str, nickname: str, password: str, *, is_superuser: bool = False) -> str:
+        """A user with a tenant of their own. Returns the id, which is both's."""
+        password_hash = self._hasher.hash(password)  # slow by design: not while others wait for the write lock
+        return self._rows.write(self._create_user, email.strip().lower(), nickname, password_hash, is_superuser)
+
+    def admin(self) -> Caller:
+        """The first administrator: whom the command line speaks for."""
+        user = self._rows.read(User.select().where(User.is_superuser == 1).order_by(User.create_ms).first)
+        if user is None:
+            raise NotFound("there is no user yet: start Pagemill once with `pagemill up`")
+        return Caller(user.id, user.id, True)
+
+    def sign_in(self, email: str, password: str) -> Caller:
+        user = self._rows.read(User.get_or_none, User.email == email.strip().lower())
+        if user is None:
+            raise Unauthorized(f"Email: {email} is not registered!")
+        try:
+            self._hasher.verify(user.password_hash, password)
+        except VerificationError as exc:
+            raise Unauthorized("Email and password do not match!") from exc
+        if not user.is_active:
+            raise Unauthorized("This account has been disabled.")
+        return Caller(user.id, user.id, bool(user.is_superuser))
+
+    def create_token(self, caller: Caller, name: str) -> str:
+        """A new API key. This is the only moment it can be read."""
+        if not name.strip() or len(name) > 128:
+            raise InvalidInput("a key's name has 1 to 128 characters")
+        key = KEY_PREFIX + secrets.token_urlsafe(32)
+        self._rows.write(self._insert_token, caller, name.strip(), key)
+        return key
+
+    def tokens(self, caller: Caller) -> list[TokenInfo]:
+        query = ApiToken.select().where(ApiToken.tenant_id == caller.tenant_id).order_by(ApiToken.create_ms)
+        return [TokenInfo(t.id, t.name, t.hint, t.create_ms, t.last_used_ms) for t in self._rows.read(list, query)]
+
+    def revoke_token(self, caller: Caller, name_or_id: str) -> int:
+        """Revoke the keys with this id, hint or name, or the key itself. Returns how many."""
+        by_name = (ApiToken.id == name_or_id) | (ApiToken.name == name_or_id)
+        which = by_name | (ApiToken.token_hash == _digest(name_or_id)) | (ApiToken.hint == name_or_id)
+        query = ApiToken.delete().where((ApiToken.tenant_id == caller.tenant_id) & which)
+        return int(self._rows.write(query.execute))
+
+    def caller_of(self, key: str) -> Caller:
+        """Raises Unauthorized for a key that is unknown or whose user is disabled."""
+        token = self._rows.read(ApiToken.get_or_none, ApiToken.token_hash == _digest(key))
+        user = self._rows.read(User.get_or_none, User.id == token.user_id) if token else None
+        if token is None or user is None or not user.is_active:
+            raise Unauthorized("API key is invalid")
+        self._touch(token)
+        return Caller(user.id, token.tenant_id, bool(user.is_superuser))
+
+    def _touch(self, token: ApiToken) -> None:
+        now_ms = self._rows.clock()
+        if now_ms - token.last_used_ms > _LAST_USED_STEP_MS:
+            query = ApiToken.update(last_used_ms=now_ms).where(ApiToken.id == token.id)
+            self._rows.write(query.execute)
+
+    def _create_admin(self, password_hash: str) -> bool:
+        if User.select().exists():
+            return False
+        self._create_user(ADMIN_EMAIL, "admin", password_hash, True)
+        return True
+
+    def _create_user(self, email: str, nickname: str, password_hash: str, is_superuser: bool) -> str:
+        user_id, now_ms = new_id(), self._rows.clock()
+        if User.select().where(User.email == email).exists():
+            raise InvalidInput(f"Email: {email} has already registered!")
+        Tenant.create(id=user_id, name=nickname, embedding_model=self._embedding_model, create_ms=now_ms)
+        User.create(
+            id=user_id,
+            email=email,
+            nickname=nickname,
+            password_hash=password_hash,
+            is_superuser=int(is_superuser),
+            create_ms=now_ms,
+        )
+        return user_id
+
+    def _insert_token(self, caller: Caller, name: str, key: str) -> None:
+        ApiToken.create(
+            tenant_id=caller.tenant_id,
+            user_id=caller.user_id,
+            name=name,
+            token_hash=_digest(key),
+            hint=f"{key[:12]}…{key[-4:]}",
+            create_ms=self._rows.clock(),
+        )
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,195 @@
+"""Datasets: create, list, get. A dataset belongs to a tenant and is seen by nobody else.
+
+Counts of chunks and tokens are kept by the document's own transitions (document_sql.py)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from peewee import IntegrityError, fn
+
+from api.db.database import Rows
+from api.db.models import Document, Knowledgebase, Tenant, User
+from api.db.services.account_service import Caller
+from api.db.services.naming import free_name, name_key
+from api.db.services.parser_defaults import parser_config
+from common.errors import Conflict, InvalidInput, NotFound
+from common.ids import new_id
+from common.task_state import DocumentRun
+
+MAX_NAME_BYTES = 128
+MAX_OFFSET = 2**62
+_NAME_RACES = 20
+
+
+@dataclass(frozen=True)
+class NewDataset:
+    name: str
+    avatar: str | None = None
+    description: str | None = None
+    embedding_model: str | None = None
+    permission: str = "me"
+    chunk_method: str = "naive"
+    parser_config: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class DatasetFilter:
+    page: int = 1
+    page_size: int = 30
+    orderby: str = "create_time"
+    desc: bool = True
+    ids: tuple[str, ...] | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class DatasetView:
+    id: str
+    tenant_id: str
+    created_by: str
+    nickname: str
+    name: str
+    avatar: str | None
+    description: str | None
+    language: str
+    embedding_model: str
+    permission: str
+    chunk_method: str
+    parser_config: Mapping[str, Any]
+    pagerank: int
+    similarity_threshold: float
+    vector_similarity_weight: float
+    document_count: int
+    chunk_count: int
+    token_count: int
+    create_ms: int
+    update_ms: int
+
+
+@dataclass(frozen=True)
+class DatasetPage:
+    total: int
+    datasets: list[DatasetView]
+
+
+class DatasetService:
+    def __init__(self, rows: Rows, embedding_model: str) -> None:
+        """`embedding_model` is the one that this server embeds with."""
+        self._rows = rows
+        self._embedding_model = embedding_model
+
+    def create(self, caller: Caller, new: NewDataset) -> DatasetView:
+        """A dataset under the name asked for, or the next free one (`a(1)`).
+
+        Raises InvalidInput for a name that is too long, NotFound for a model that this server does not have."""
+        size = len(new.name.encode())
+        if not new.name or size > MAX_NAME_BYTES:
+            raise InvalidInput(f"Dataset name length is {size} which is larger than {MAX_NAME_BYTES} bytes")
+        for _ in range(_NAME_RACES):
+            try:
+                dataset_id = self._rows.write(self._create, caller, new)
+            except IntegrityError:
+                continue  # somebody else took the name meanwhile: the next one is looked for
+            return self.get(caller.tenant_id, dataset_id)
+        raise Conflict(f"the name {new.name!r} is being taken by others: try again")
+
+    def get(self, tenant_id: str, dataset_id: str) -> DatasetView:
+        """Raises NotFound for a dataset that is unknown, deleted or another tenant's."""
+        found = self.get_all(tenant_id, [dataset_id])
+        if not found:
+            raise NotFound(f"You don't own the dataset {dataset_id}.")
+        return found[0]
+
+    def get_all(self, tenant_id: str, dataset_ids: Sequence[str]) -> list[DatasetView]:
+        """Those of the datasets that are the tenant's."""
+        which = Knowledgebase.id.in_(list(dataset_ids))
+        query = Knowledgebase.select().where(_owned(tenant_id) & which).limit(len(dataset_ids))
+        return self._rows.read(_views, query)
+
+    def page(self, tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
+        return self._rows.read(_page, tenant_id, wanted)
+
+    def size_bytes(self, dataset_id: str) -> int:
+        query = Document.select(fn.SUM(Document.size_bytes)).where(
+            (Document.kb_id == dataset_id) & (Document.deleted_ms == 0)
+        )
+        return int(self._rows.read(query.scalar) or 0)
+
+    def run_counts(self, dataset_ids: Sequence[str]) -> dict[str, dict[DocumentRun, int]]:
+        """How many documents of each dataset are in each state."""
+        query: Any = (
+            Document.select(Document.kb_id, Document.run, fn.COUNT(Document.id))
+            .where(Document.kb_id.in_(list(dataset_ids)) & (Document.deleted_ms == 0))
+            .group_by(Document.kb_id, Document.run)
+            .tuples()
+        )
+        counts: dict[str, dict[DocumentRun, int]] = defaultdict(dict)
+        for dataset_id, run, count in self._rows.read(list, query):
+            counts[dataset_id][DocumentRun(run)] = count
+        return counts
+
+    def _create(self, caller: Caller, new: NewDataset) -> str:
+        model = new.embedding_model or Tenant.get_by_id(caller.tenant_id).embedding_model
+        if model != self._embedding_model:
+            raise NotFound(f"Model {model} not found: this server embeds with {self._embedding_model}")
+
+        def taken(keys: Sequence[str]) -> set[str]:
+            which = (Knowledgebase.tenant_id == caller.tenant_id) & Knowledgebase.name_key.in_(list(keys))
+            return {row.name_key or "" for row in Knowledgebase.select(Knowledgebase.name_key).where(which)}
+
+        name = free_name(new.name, taken, MAX_NAME_BYTES)
+        now_ms = self._rows.clock()
+        row = Knowledgebase.create(
+            id=new_id(),
+            tenant_id=caller.tenant_id,
+            created_by=caller.user_id,
+            name=name,
+            name_key=name_key(name),
+            avatar=new.avatar,
+            description=new.description,
+            embedding_model=model,
+            permission=new.permission,
+            chunk_method=new.chunk_method,
+            parser_config=parser_config(new.chunk_method, new.parser_config),
+            create_ms=now_ms,
+            update_ms=now_ms,
+        )
+        return str(row.id)
+
+
+def nicknames(user_ids: set[str]) -> dict[str, str]:
+    """The names that users go by; called within a read or a write."""
+    found = User.select(User.id, User.nickname).where(User.id.in_(list(user_ids)))
+    return {user.id: user.nickname for user in found}
+
+
+def _owned(tenant_id: str) -> Any:
+    return (Knowledgebase.tenant_id == tenant_id) & (Knowledgebase.deleted_ms == 0)
+
+
+def _page(tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
+    query = Knowledgebase.select().where(_owned(tenant_id))
+    if wanted.ids is not None:
+        query = query.where(Knowledgebase.id.in_(list(wanted.ids)))
+    if wanted.name is not None:
+        key = name_key(wanted.name)
+        query = query.where((Knowledgebase.name_key == key) & (Knowledgebase.name == wanted.name))
+    column = Knowledgebase.update_ms if wanted.orderby == "update_time" else Knowledgebase.create_ms
+    order = column.desc() if wanted.desc else column.asc()
+    offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)
+    part = query.order_by(order, Knowledgebase.name, Knowledgebase.id).limit(wanted.page_size).offset(offset)
+    return DatasetPage(query.count(), _views(part))
+
+
+def _views(query: Any) -> list[DatasetView]:
+    found = list(query)
+    names = nicknames({row.created_by for row in found})
+    columns = set(DatasetView.__dataclass_fields__) - {"nickname"}
+    return [
+        DatasetView(nickname=names.get(row.created_by, ""), **{column: getattr(row, column) for column in columns})
+        for row in found
+    ]

@@ -1,0 +1,179 @@
+"""Documents of a dataset: add uploaded files, list, get. Their bytes are in the store before a row speaks of them.
+
+Parsing them is left to parse_service.py, what is shown of a running parse to document_views.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from peewee import IntegrityError
+
+from api.db.database import Rows
+from api.db.models import Document, Knowledgebase
+from api.db.services.account_service import Caller
+from api.db.services.dataset_service import MAX_OFFSET
+from api.db.services.document_views import DocumentView, views
+from api.db.services.file_types import chunk_method_of, type_of
+from api.db.services.naming import extension, free_name, name_key
+from common.errors import Conflict, NotFound
+from common.ids import new_id
+from common.settings import TaskSettings
+from common.task_state import DocumentRun
+from rag.utils.object_store import StoredFile
+
+MAX_NAME_BYTES = 255
+_NAME_RACES = 20
+_SLICE = 500
+
+
+@dataclass(frozen=True)
+class NewDocument:
+    """A file that the store keeps, and the name it was uploaded under."""
+
+    name: str
+    file: StoredFile
+
+
+@dataclass(frozen=True)
+class DocumentFilter:
+    """Empty tuples and "" ask for everything. The times are applied to the page, as RAGFlow does."""
+
+    page: int = 1
+    page_size: int = 30
+    orderby: str = "create_time"
+    desc: bool = True
+    keywords: str = ""
+    ids: tuple[str, ...] = ()
+    name: str = ""
+    suffixes: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    runs: tuple[DocumentRun, ...] = ()
+    create_ms_from: int = 0
+    create_ms_to: int = 0
+
+
+@dataclass(frozen=True)
+class DocumentPage:
+    total: int
+    documents: list[DocumentView]
+
+
+class DocumentService:
+    def __init__(self, rows: Rows, settings: TaskSettings) -> None:
+        self._rows = rows
+        self._max_attempts = settings.max_attempts
+
+    def add(self, caller: Caller, dataset_id: str, new: Sequence[NewDocument]) -> list[DocumentView]:
+        """Insert all documents or none; taken names become `name(1).ext`. Raises NotFound for an unknown dataset."""
+        for _ in range(_NAME_RACES):
+            try:
+                return self._rows.write(self._add, caller, dataset_id, new)
+            except IntegrityError:
+                continue  # somebody else took a name meanwhile: the next one is looked for
+        raise Conflict("the names of these files are being taken by others: try again")
+
+    def get(self, tenant_id: str, document_id: str, dataset_id: str | None = None) -> DocumentView:
+        """Raises NotFound for a document that is unknown, deleted, another tenant's or of another dataset."""
+        which = _alive(tenant_id) & (Document.id == document_id)
+        if dataset_id is not None:
+            which &= Document.kb_id == dataset_id
+        found = self._rows.read(self._views, Document.select().where(which).limit(1))
+        if not found:
+            raise NotFound(f"You don't own the document {document_id}.")
+        return found[0]
+
+    def page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
+        return self._rows.read(self._page, tenant_id, dataset_id, wanted)
+
+    def known(self, tenant_id: str, dataset_ids: Sequence[str], document_ids: Sequence[str]) -> set[str]:
+        """Those of the documents that are in one of the datasets."""
+        found: set[str] = set()
+        for start in range(0, len(document_ids), _SLICE):
+            which = _alive(tenant_id) & Document.kb_id.in_(list(dataset_ids))
+            which &= Document.id.in_(list(document_ids[start : start + _SLICE]))
+            found |= {row.id for row in self._rows.read(list, Document.select(Document.id).where(which))}
+        return found
+
+    def _add(self, caller: Caller, dataset_id: str, new: Sequence[NewDocument]) -> list[DocumentView]:
+        # The dataset's row is locked first: uploads into one dataset take their names one after another.
+        counted = Knowledgebase.update(document_count=Knowledgebase.document_count + len(new)).where(
+            (Knowledgebase.id == dataset_id)
+            & (Knowledgebase.tenant_id == caller.tenant_id)
+            & (Knowledgebase.deleted_ms == 0)
+        )
+        if not counted.execute():
+            raise NotFound(f"Can't find the dataset with ID {dataset_id}!")
+        dataset = Knowledgebase.get_by_id(dataset_id)
+        now_ms = self._rows.clock()
+        return views(self._rows, [_insert(caller, dataset, one, now_ms) for one in new], self._max_attempts)
+
+    def _page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
+        query = Document.select().where(_alive(tenant_id) & (Document.kb_id == dataset_id))
+        for condition in _conditions(wanted):
+            query = query.where(condition)
+        columns: dict[str, Any] = {
+            "create_time": Document.create_ms,
+            "update_time": Document.update_ms,
+            "name": Document.name_key,
+        }
+        order = columns[wanted.orderby].desc() if wanted.desc else columns[wanted.orderby].asc()
+        offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)
+        part = query.order_by(order, Document.name, Document.id).limit(wanted.page_size).offset(offset)
+        return DocumentPage(query.count(), [d for d in self._views(part) if _in_time(d, wanted)])
+
+    def _views(self, query: Any) -> list[DocumentView]:
+        return views(self._rows, list(query), self._max_attempts)
+
+
+def _alive(tenant_id: str) -> Any:
+    return (Document.tenant_id == tenant_id) & (Document.deleted_ms == 0)
+
+
+def _conditions(wanted: DocumentFilter) -> list[Any]:
+    conditions: list[Any] = []
+    if wanted.ids:
+        conditions.append(Document.id.in_(list(wanted.ids)))
+    if wanted.name:
+        conditions.append((Document.name_key == name_key(wanted.name)) & (Document.name == wanted.name))
+    if wanted.keywords:
+        conditions.append(Document.name_key.contains(wanted.keywords.casefold()))
+    if wanted.suffixes:
+        conditions.append(Document.suffix.in_([suffix.lower() for suffix in wanted.suffixes]))
+    if wanted.types:
+        conditions.append(Document.type.in_(list(wanted.types)))
+    if wanted.runs:
+        conditions.append(Document.run.in_([int(run) for run in wanted.runs]))
+    return conditions
+
+
+def _in_time(document: DocumentView, wanted: DocumentFilter) -> bool:
+    if wanted.create_ms_from and document.create_ms < wanted.create_ms_from:
+        return False
+    return not (wanted.create_ms_to and document.create_ms > wanted.create_ms_to)
+
+
+def _insert(caller: Caller, dataset: Knowledgebase, new: NewDocument, now_ms: int) -> Document:
+    def taken(keys: Sequence[str]) -> set[str]:
+        which = (Document.kb_id == dataset.id) & Document.name_key.in_(list(keys))
+        return {row.name_key or "" for row in Document.select(Document.name_key).where(which)}
+
+    name = free_name(new.name, taken, MAX_NAME_BYTES)
+    return Document.create(
+        id=new_id(),
+        tenant_id=dataset.tenant_id,
+        kb_id=dataset.id,
+        created_by=caller.user_id,
+        name=name,
+        name_key=name_key(name),
+        file_digest=new.file.digest,
+        size_bytes=new.file.size_bytes,
+        suffix=extension(name),
+        type=type_of(name) or "doc",
+        chunk_method=chunk_method_of(name, dataset.chunk_method),
+        parser_config=dataset.parser_config,
+        meta_fields={},
+        create_ms=now_ms,
+        update_ms=now_ms,
+    )

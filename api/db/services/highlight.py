@@ -1,0 +1,50 @@
+"""Words of a text that a question asks for, put between `<em>` and `</em>`. A word counts if its analysed form does."""
+
+from __future__ import annotations
+
+import re
+
+from rag.utils.terms import analyse
+
+_WORD = re.compile(r"\w+(?:[-.'\u2019]\w+)*")
+_BIGRAM = 2
+
+
+def highlight(text: str, terms: frozenset[str]) -> str:
+    known: dict[str, str] = {}
+
+    def marked(match: re.Match[str]) -> str:
+        word = match[0]
+        if word not in known:
+            known[word] = _mark(word, terms)
+        return known[word]
+
+    return _WORD.sub(marked, text)
+
+
+def _mark(word: str, terms: frozenset[str]) -> str:
+    matched = terms.intersection(analyse(word))
+    if not matched:
+        return word
+    spans = [] if word.isascii() else _bigram_spans(word, matched)
+    if not spans:
+        return f"<em>{word}</em>"
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [word[at:start], "<em>", word[start:end], "</em>"]
+        at = end
+    return "".join([*parts, word[at:]])
+
+
+def _bigram_spans(word: str, matched: frozenset[str]) -> list[tuple[int, int]]:
+    """In a script without blanks a "word" is a whole clause: only the letters that match are marked."""
+    spans: list[tuple[int, int]] = []
+    for start in range(len(word) - 1):
+        pair = word[start : start + _BIGRAM]
+        if pair not in matched or pair.isascii():
+            continue
+        if spans and spans[-1][1] >= start:
+            spans[-1] = (spans[-1][0], start + _BIGRAM)
+        else:
+            spans.append((start, start + _BIGRAM))
+    return spans

@@ -1,0 +1,271 @@
+"""The only writer of a task's state, and of the document's state that follows from it in the same transaction.
+
+`apply` answers what an executor asks, a whole batch at once. Starting and stopping a parse is in parse_service.py,
+publishing in publish_service.py; both change task rows through this module's transitions."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import peewee
+
+from api.db.database import Rows
+from api.db.services import document_sql, task_sql
+from api.db.services.task_requests import (
+    Claim,
+    ClaimedTask,
+    Ending,
+    Fail,
+    FinishDocument,
+    FinishPrepare,
+    FinishRange,
+    GiveBack,
+    Held,
+    Progress,
+    Renew,
+    Request,
+    Written,
+)
+from api.db.services.task_sql import Event, TaskRow
+from common.errors import RowsUnavailable
+from common.settings import Settings
+from common.task_state import TASK_TRANSITIONS, TaskState, TaskType, from_states_sql, set_state_sql
+
+Answer = list[ClaimedTask] | set[str] | TaskState | None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a claim holds, and how often a task may be lost."""
+
+    lease_ms: int
+    max_losses: int
+
+    @staticmethod
+    def of(settings: Settings) -> Limits:
+        return Limits(int(settings.executor.lease_s * 1000), settings.tasks.max_losses)
+
+
+class TaskService:
+    """`tasks_waiting` is called after a commit that made tasks wait to be published: to ring the relay."""
+
+    def __init__(self, rows: Rows, limits: Limits, tasks_waiting: Callable[[], None]) -> None:
+        self._rows = rows
+        self._limits = limits
+        self._tasks_waiting = tasks_waiting
+
+    def apply(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer all requests in one transaction, or none.
+
+        A claim answers the tasks it got, a renewal the ids still held, an ending the task's new state, or None where
+        the claim it speaks for no longer holds."""
+        try:
+            answers, waiting = self._rows.write(self._apply, requests)
+        except peewee.PeeweeException as exc:
+            raise RowsUnavailable(f"the database refused: {exc}") from exc
+        if waiting:
+            self._tasks_waiting()
+        return answers
+
+    def hand_back(self, owner: str, why: str) -> int:
+        """Take every task from an executor that is known to be dead. Returns how many."""
+        return self._lose("owner = ?", (owner,), why)
+
+    def reap(self) -> int:
+        """Take the tasks whose lease ran out. Returns how many."""
+        return self._lose(f"lease_until < {self._rows.now_ms}", (), "its lease ran out")
+
+    def _apply(self, requests: Sequence[Request]) -> tuple[list[Answer], bool]:
+        endings = [r for r in requests if not isinstance(r, Claim | Renew | Progress)]
+        task_sql.lock_documents(self._rows, (e.held.document_id for e in endings))
+        answers: dict[int, Answer] = {}
+        for index, request in enumerate(requests):
+            if isinstance(request, Renew):
+                answers[index] = set(task_sql.renew(self._rows, request.held, self._limits.lease_ms))
+        ended, waiting = self._end(endings)
+        for index, request in enumerate(requests):
+            if isinstance(request, Claim):
+                answers[index] = self._claim(request)
+            elif isinstance(request, Progress):
+                task_sql.set_progress(self._rows, request.held, request.progress, request.message)
+                answers[index] = None
+            elif not isinstance(request, Renew):
+                answers[index] = ended[request.held.task_id]
+        return [answers[index] for index in range(len(requests))], waiting
+
+    def _claim(self, request: Claim) -> list[ClaimedTask]:
+        claimed = task_sql.claim(self._rows, request.task_ids, request.owner, request.token, self._limits.lease_ms)
+        events = [Event(t.id, t.document_id, t.generation, t.claim_no, request.owner, "claim") for t in claimed]
+        task_sql.add_events(self._rows, events)
+        return claimed
+
+    def _end(self, endings: Sequence[Ending]) -> tuple[dict[str, TaskState | None], bool]:
+        """Every transition out of RUNNING that executors asked for; a claim that no longer holds gets None.
+
+        Also tells whether tasks wait to be published now."""
+        if not endings:
+            return {}, False
+        tasks = task_sql.lock_tasks(self._rows, [e.held.task_id for e in endings])
+        answers: dict[str, TaskState | None] = {}
+        finished: list[tuple[TaskRow, Written]] = []
+        events: list[Event] = []
+        touched: set[str] = set()
+        for ending in endings:
+            task = tasks.get(ending.held.task_id)
+            if task is None or not task.is_held_by(ending.held):
+                answers[ending.held.task_id] = _already(task, ending)
+                continue
+            if isinstance(ending, FinishRange):
+                finished.append((task, ending.written))
+                events.append(task.event("done", detail=ending.stages))
+                answers[task.id] = TaskState.DONE
+            elif isinstance(ending, FinishPrepare):
+                finished.append((task, ending.written or Written()))
+                events.append(task.event("prepared", detail=ending.stages))
+                self._insert_ranges(task, ending)
+                answers[task.id] = TaskState.DONE
+            elif isinstance(ending, FinishDocument):
+                answers[task.id] = self._finish_document(task, ending)
+                events.append(task.event("done"))
+            else:
+                answers[task.id] = self._back_or_fail(task, ending, events)
+            touched.add(task.doc_id)
+        task_sql.finish(self._rows, finished)
+        self._count(finished, endings)
+        task_sql.add_events(self._rows, events)
+        closed = self._end_ranges(touched)
+        split = any(isinstance(e, FinishPrepare) and e.ranges for e in endings)
+        return answers, closed or split or TaskState.PENDING in answers.values()
+
+    def _insert_ranges(self, task: TaskRow, ending: FinishPrepare) -> None:
+        document_sql.set_profile(self._rows, task.doc_id, task.generation, json.dumps(ending.profile))
+        if ending.written is not None:
+            return
+        key = document_sql.key_of(self._rows, task.doc_id)
+        task_sql.insert_tasks(self._rows, key, TaskType.RANGE, ending.ranges, self._rows.clock())
+        document_sql.add_tasks(self._rows, task.doc_id, task.generation, len(ending.ranges))
+
+    def _count(self, finished: Sequence[tuple[TaskRow, Written]], endings: Sequence[Ending]) -> None:
+        """Bring the documents' counters after the ranges that just ended, one UPDATE a document."""
+        seqs = {e.held.task_id: e.written.index_seq for e in endings if isinstance(e, FinishRange)}
+        seqs |= {e.held.task_id: e.written.index_seq for e in endings if isinstance(e, FinishPrepare) and e.written}
+        split = {e.held.task_id for e in endings if isinstance(e, FinishPrepare) and e.written is None}
+        sums: dict[tuple[str, int], document_sql.Counted] = defaultdict(document_sql.Counted)
+        for task, written in finished:
+            counted = sums[task.doc_id, task.generation]
+            counted.ended += 1
+            counted.done += task.id not in split
+            counted.chunks += written.chunk_count
+            counted.tokens += written.token_count
+            counted.index_seq = max(counted.index_seq, seqs.get(task.id, 0))
+        for (doc_id, generation), counted in sums.items():
+            document_sql.count_ended(self._rows, doc_id, generation, counted)
+
+    def _finish_document(self, task: TaskRow, ending: FinishDocument) -> TaskState:
+        document_sql.flip(self._rows, task.doc_id, task.generation, ending.visible_seq)
+        task_sql.finish(self._rows, [(task, Written())])
+        return TaskState.DONE
+
+    def _back_or_fail(self, task: TaskRow, ending: GiveBack | Fail, events: list[Event]) -> TaskState:
+        if isinstance(ending, Fail):
+            return self._fail(task, ending.error_code, ending.message, events)
+        losing = ending.transition == "lose"
+        if losing and task.losses + 1 >= self._limits.max_losses:
+            message = f"{ending.message}; it was lost {task.losses + 1} times and is given up"
+            return self._fail(task, ending.error_code, message, events)
+        return self._back(task, ending, events)
+
+    def _back(self, task: TaskRow, ending: GiveBack, events: list[Event]) -> TaskState:
+        """RUNNING to PENDING, or to PAUSED where the document is paused; the claim's chunks become stale."""
+        paused = document_sql.is_paused(self._rows, task.doc_id)
+        transition = TASK_TRANSITIONS["park" if paused else ending.transition]
+        now = self._rows.now_ms
+        waiting = f"CASE WHEN waiting_since = 0 THEN {now} ELSE waiting_since END"
+        self._rows.execute(
+            f"UPDATE task SET {set_state_sql(transition)}, claim_token = '', owner = '', lease_until = 0,"
+            f" published_at = 0, progress = 0, progress_msg = '', run_after = {now} + ?, attempt = attempt + ?,"
+            f" losses = losses + ?, retry_count = retry_count + ?, error_code = ?, error_message = ?,"
+            f" waiting_since = {waiting if ending.transition == 'wait' else '0'}"
+            f" WHERE id = ? AND claim_token = ? AND {from_states_sql(transition)}",
+            (
+                ending.delay_ms,
+                ending.transition == "retry",
+                ending.transition == "lose",
+                ending.transition != "drain",
+                ending.error_code,
+                ending.message,
+                task.id,
+                task.claim_token,
+            ),
+        )
+        task_sql.mark_stale(self._rows, task)
+        events.append(task.event(ending.transition, ending.error_code, ending.message))
+        return TaskState(transition.target)
+
+    def _fail(self, task: TaskRow, code: str, message: str, events: list[Event]) -> TaskState:
+        transition = TASK_TRANSITIONS["fail"]
+        self._rows.execute(
+            f"UPDATE task SET {set_state_sql(transition)}, end_at = {self._rows.now_ms}, error_code = ?,"
+            f" error_message = ?, process_duration = ({self._rows.now_ms} - begin_at) / 1000.0"
+            f" WHERE id = ? AND claim_token = ? AND {from_states_sql(transition)}",
+            (code, message, task.id, task.claim_token),
+        )
+        task_sql.mark_stale(self._rows, task)
+        if task.task_type == TaskType.FINISH:
+            document_sql.fail(self._rows, task.doc_id, task.generation, code, message)
+        else:
+            document_sql.count_failed(self._rows, task.doc_id, task.generation, code, message)
+        events.append(task.event("fail", code, message))
+        return TaskState.FAIL
+
+    def _end_ranges(self, doc_ids: Iterable[str]) -> bool:
+        """Whoever ended a document's last open range inserts its finish task. True where there was one."""
+        ended = document_sql.all_ranges_ended(self._rows, sorted(doc_ids))
+        for key in ended:
+            document_sql.close_ranges(self._rows, key.doc_id, key.generation)
+            whole = document_sql.WHOLE_DOCUMENT
+            task_sql.insert_tasks(self._rows, key, TaskType.FINISH, [whole], self._rows.clock())
+        return bool(ended)
+
+    def _lose(self, condition: str, params: Sequence[object], why: str) -> int:
+        lost = self._rows.write(self._lose_where, condition, params, why)
+        if lost:
+            self._tasks_waiting()
+        return lost
+
+    def _lose_where(self, condition: str, params: Sequence[object], why: str) -> int:
+        found = self._rows.rows(
+            f"SELECT id, doc_id FROM task WHERE state = {int(TaskState.RUNNING)} AND {condition} LIMIT 500",
+            params,
+        )
+        if not found:
+            return 0
+        task_sql.lock_documents(self._rows, (row[1] for row in found))
+        events: list[Event] = []
+        touched: set[str] = set()
+        ids = [row[0] for row in found]
+        still = self._rows.rows(
+            f"SELECT id FROM task WHERE state = {int(TaskState.RUNNING)} AND id IN ({task_sql.marks(ids)})"
+            f" AND {condition}{self._rows.for_update}",
+            (*ids, *params),
+        )
+        for task in task_sql.lock_tasks(self._rows, [row[0] for row in still]).values() if still else ():
+            name = task.owner.partition(":")[0]
+            message = f"executor {name} was lost: {why}"
+            held = Held(task.id, task.claim_token, task.doc_id)
+            self._back_or_fail(task, GiveBack(held, "lose", 0, "executor_lost", message), events)
+            touched.add(task.doc_id)
+        task_sql.add_events(self._rows, events)
+        self._end_ranges(touched)
+        return len(still)
+
+
+def _already(task: TaskRow | None, ending: Ending) -> TaskState | None:
+    """A finish whose commit went through though its reply was lost has won, and is not applied again."""
+    finishing = isinstance(ending, FinishRange | FinishPrepare | FinishDocument)
+    if finishing and task and task.state == TaskState.DONE and task.claim_token == ending.held.token:
+        return TaskState.DONE
+    return None

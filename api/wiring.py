@@ -1,0 +1,64 @@
+"""Every adapter and service put together from settings: for the web server and the commands that ingest and search."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from api.apps.services import Services
+from api.db.services.account_service import AccountService
+from api.db.services.chunk_service import ChunkService
+from api.db.services.dataset_service import DatasetService
+from api.db.services.document_service import DocumentService
+from api.db.services.parse_service import Doorbell, ParseService
+from api.db.services.retrieval_service import RetrievalService
+from api.instance import open_existing_rows, open_queue
+from common.errors import QueueUnavailable
+from common.settings import Settings
+from common.version import VERSION
+from rag.utils.embedded_index import EmbeddedIndex
+from rag.utils.embedder import PackagedEmbedder
+from rag.utils.folder_store import FolderStore
+from rag.utils.redis_conn import Queue
+
+log = logging.getLogger(__name__)
+
+
+def doorbell(messages: Queue) -> Doorbell:
+    """Rings that are lost while the queue is away are made up for by the relay and by the next renewal."""
+
+    def tasks_waiting() -> None:
+        try:
+            messages.ring()
+        except QueueUnavailable as exc:
+            log.warning("the relay was not rung: %s", exc)
+
+    def tasks_cancelled(task_ids: Sequence[str]) -> None:
+        try:
+            messages.announce_cancelled(task_ids)
+        except QueueUnavailable as exc:
+            log.warning("%d cancels were not announced: %s", len(task_ids), exc)
+
+    return Doorbell(tasks_waiting, tasks_cancelled)
+
+
+def connect(settings: Settings) -> Services:
+    """Every service on the adapters that the settings name. The rows must exist."""
+    rows = open_existing_rows(settings)
+    messages = open_queue(settings)
+    index = EmbeddedIndex(settings.index_dir, settings.index)
+    store = FolderStore(settings.store_dir)
+    embedder = PackagedEmbedder(settings.embedding)
+    return Services(
+        settings=settings,
+        accounts=AccountService(rows, embedder.name),
+        datasets=DatasetService(rows, embedder.name),
+        documents=DocumentService(rows, settings.tasks),
+        chunks=ChunkService(rows, index),
+        retrieval=RetrievalService(rows, index, embedder),
+        parsing=ParseService(rows, settings.tasks, embedder.dimension, doorbell(messages)),
+        store=store,
+        index=index,
+        health={"database": rows.check, "queue": messages.check, "index": index.check, "store": store.check},
+        version=VERSION,
+    )

@@ -1,0 +1,30 @@
+"""Ids: public ones are UUID1 hex as RAGFlow's clients expect; task ids sort by their time of birth."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import uuid
+
+_HEX32 = re.compile(r"[0-9a-f]{32}")
+
+
+def new_id() -> str:
+    """A public id: 32 lower hex digits of a UUID1."""
+    return uuid.uuid1().hex
+
+
+def new_task_id() -> str:
+    """32 hex digits that sort by creation time, so that new rows land at the end of the table's index."""
+    ms = time.time_ns() // 1_000_000
+    return f"{ms:012x}{os.urandom(10).hex()}"
+
+
+def new_token() -> str:
+    """A claim token or a boot nonce: unguessable, never reused."""
+    return os.urandom(16).hex()
+
+
+def is_id(value: str) -> bool:
+    return _HEX32.fullmatch(value) is not None

@@ -1,0 +1,38 @@
+"""The digest of a task: equal digests give equal chunks and vectors, so one's result serves the other."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from rag.flow.chunk import ChunkSettings
+from rag.parser.blocks import PARSER_VERSION, Profile
+
+
+def task_digest(
+    *,
+    file_digest: str,
+    first: int,
+    last: int,
+    profile: Profile,
+    chunking: ChunkSettings,
+    embedding_model: str,
+    embedding_dimension: int,
+    file_name: str | None = None,
+    filename_embd_weight: float = 0.0,
+    parser_version: int = PARSER_VERSION,
+) -> str:
+    """SHA-256, in hex, of everything that decides what a task for the units `first` up to `last` makes.
+
+    The file's name counts only where it is weighted into the vectors."""
+    parts = {
+        "file": file_digest,
+        "range": (first, last),
+        "profile": profile,
+        "parser_version": parser_version,
+        "chunks": chunking,
+        "embedding": (embedding_model, embedding_dimension),
+        "file_name": (file_name, filename_embd_weight) if filename_embd_weight else None,
+    }
+    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()

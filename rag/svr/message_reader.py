@@ -1,0 +1,144 @@
+"""Brings messages from the streams to the database thread as claims. A thread of its own waits in blocking reads, so
+that nothing polls; it asks for no more than there are free slots. Acks go out in a second thread, after the
+claim has committed."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+
+from api.db.services.task_requests import Claim, ClaimedTask
+from common.errors import PagemillError, QueueUnavailable
+from common.ids import new_token
+from rag.svr.fence import steady_s
+from rag.svr.rows_thread import Reply, RowsThread
+from rag.utils.redis_conn import PRIORITIES, Message, Queue
+
+log = logging.getLogger(__name__)
+# With fewer free slots than streams, only the most urgent streams are waited on, and the rest looked at this often.
+_PARTIAL_WAIT_S = 0.2
+_WAIT_S = 1.0
+_OUTAGE_PAUSE_S = 0.5
+
+
+class Slots:
+    """How many more tasks this executor may take. Thread-safe."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._free = count
+        self._changed = threading.Condition()
+
+    @property
+    def used(self) -> int:
+        return self.count - self._free
+
+    def wait_free(self) -> int:
+        with self._changed:
+            while self._free <= 0:
+                self._changed.wait()
+            return self._free
+
+    def take(self, count: int) -> None:
+        with self._changed:
+            self._free -= count
+
+    def give(self, count: int) -> None:
+        with self._changed:
+            self._free += count
+            self._changed.notify_all()
+
+
+class MessageReader:
+    """`on_claimed` runs in trio's thread with the tasks that were won, each of which holds a slot, and the moment
+    (rag.svr.fence.steady_s) before which the claim was not yet sent."""
+
+    def __init__(
+        self,
+        messages: Queue,
+        rows: RowsThread,
+        slots: Slots,
+        owner: str,
+        on_claimed: Callable[[Sequence[ClaimedTask], float], None],
+    ) -> None:
+        self._messages = messages
+        self._rows = rows
+        self._slots = slots
+        self._owner = owner
+        self._on_claimed = on_claimed
+        self._stopping = threading.Event()
+        self._acks: queue.SimpleQueue[Sequence[Message] | None] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read_loop, name="reader", daemon=True)
+        self._acker = threading.Thread(target=self._ack_loop, name="acker", daemon=True)
+
+    def start(self) -> None:
+        self._reader.start()
+        self._acker.start()
+
+    def ring(self) -> None:
+        """Tell the relay that tasks wait; from any thread, without waiting."""
+        self._acks.put(())
+
+    def stop(self) -> None:
+        """Ask for nothing more. What is already read is still claimed."""
+        self._stopping.set()
+        self._slots.give(1)  # wakes a reader that waits for a slot; nothing is claimed with it any more
+
+    def join(self) -> None:
+        """Wait until both threads have ended; then the consumer can be deleted without dropping a message."""
+        self._reader.join()
+        self._acks.put(None)
+        self._acker.join()
+
+    def _read_loop(self) -> None:
+        while True:
+            free = self._slots.wait_free()
+            if self._stopping.is_set():
+                return
+            try:
+                found = self._read(free)
+            except QueueUnavailable as exc:
+                log.warning("%s", exc)
+                self._stopping.wait(_OUTAGE_PAUSE_S)
+                continue
+            if found:
+                self._slots.take(len(found))
+                self._claim(found)
+
+    def _read(self, free: int) -> list[Message]:
+        found = self._messages.read(self._owner, free)
+        if found:
+            return found
+        wait_s = _WAIT_S if free >= len(PRIORITIES) else _PARTIAL_WAIT_S
+        return self._messages.wait_messages(self._owner, free, wait_s)
+
+    def _claim(self, found: Sequence[Message]) -> None:
+        sent_s = steady_s()
+        claim = Claim(tuple(sorted({m.task_id for m in found})), self._owner, new_token())
+
+        def answered(reply: Reply) -> None:
+            won = self._settle(found, reply)
+            self._slots.give(len(found) - len(won))
+            if won:
+                self._on_claimed(won, sent_s)
+
+        self._rows.submit(claim, answered)
+
+    def _settle(self, found: Sequence[Message], reply: Reply) -> list[ClaimedTask]:
+        """Ack what was decided. While the rows are away nothing is: the relay takes such messages over later."""
+        if isinstance(reply, PagemillError):
+            log.warning("%d messages could not be claimed: %s", len(found), reply)
+            return []
+        assert isinstance(reply, list)
+        self._acks.put(found)
+        return reply
+
+    def _ack_loop(self) -> None:
+        """Each batch of acks rings the relay as well: there is room in the streams again."""
+        while (messages := self._acks.get()) is not None:
+            try:
+                self._messages.ack(messages)
+            except QueueUnavailable as exc:
+                log.warning("%d messages stay unacknowledged for now: %s", len(messages), exc)

@@ -1,0 +1,155 @@
+"""The parser process: `python -m rag.svr.parser_child`. Reads requests on stdin, answers on stdout, and does
+in its own address space what may crash, hang or eat memory: opening files, cutting chunks, making terms.
+
+Dies with the executor that started it. Which process gets what, and when one is killed, is the pool's."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from common.errors import AttemptFailed, PagemillError, ParserLost
+from common.process import die_with_parent
+from common.settings import EmbeddingSettings
+from rag.flow.chunker import Chunker, CountTokens, token_counter
+from rag.flow.split import range_text
+from rag.parser import registry
+from rag.parser.blocks import Block
+from rag.svr.parser_protocol import (
+    HEADER_BYTES,
+    Failed,
+    Parse,
+    Parsed,
+    ParsedChunk,
+    Prepare,
+    Prepared,
+    Progress,
+    Ready,
+    Reply,
+    Request,
+    decode_request,
+    encode,
+)
+from rag.utils.embedder import load_tokenizer
+from rag.utils.terms import analyse
+
+PROGRESS_EVERY_S = 0.25
+_NICE = 5
+
+Send = Callable[[Reply], None]
+
+
+class Worker:
+    """Answers requests, one at a time."""
+
+    def __init__(self, count: CountTokens, memory_mb: int, send: Send) -> None:
+        self._count = count
+        self._memory_mb = memory_mb
+        self._send = send
+
+    def answer(self, request: Request) -> None:
+        """Send the answer to one request; an error is an answer."""
+        try:
+            reply: Reply = self._prepare(request) if isinstance(request, Prepare) else self._parse(request)
+        except PagemillError as exc:
+            reply = Failed(exc.code, exc.public_message)
+        except MemoryError:
+            where = _where(request)
+            reply = Failed(ParserLost.code, f"the parser process needs more than {self._memory_mb} MiB on {where}")
+        # The edge of this process: whatever a file makes a library raise must reach the executor as an error
+        # of that file's task, and the process stays good for the next.
+        except Exception as exc:  # noqa: BLE001
+            traceback.print_exc()
+            first_line = next(iter(str(exc).splitlines()), "")
+            reply = Failed(AttemptFailed.code, f"{type(exc).__name__} on {_where(request)}: {first_line}")
+        self._send(reply)
+
+    def _prepare(self, request: Prepare) -> Prepared:
+        return Prepared(registry.profile(Path(request.path), request.name))
+
+    def _parse(self, request: Parse) -> Parsed:
+        blocks = registry.read(Path(request.path), request.profile, request.from_unit, request.to_unit)
+        chunker = Chunker(self._count, request.settings, request.profile)
+        chunks = chunker.chunk(self._reporting(blocks, request.from_unit))
+        return Parsed(
+            [ParsedChunk(**msgspec.structs.asdict(chunk), terms=" ".join(analyse(chunk.text))) for chunk in chunks]
+        )
+
+    def _reporting(self, blocks: Iterable[Block], from_unit: int) -> Iterator[Block]:
+        """Pass blocks on, and say now and then how many units before them are done."""
+        reported, due = 0, time.monotonic() + PROGRESS_EVERY_S
+        for block in blocks:
+            done = block.page - 1 - from_unit
+            if done > reported and time.monotonic() >= due:
+                self._send(Progress(done))
+                reported, due = done, time.monotonic() + PROGRESS_EVERY_S
+            yield block
+
+
+def serve(inbox: BinaryIO, answer: Callable[[Request], None]) -> None:
+    """Answer requests until the executor closes its end."""
+    while len(header := inbox.read(HEADER_BYTES)) == HEADER_BYTES:
+        answer(decode_request(inbox.read(int.from_bytes(header, "big"))))
+
+
+def main() -> None:
+    options = _options()
+    die_with_parent(signal.SIGKILL, options.parent)
+    _limit(options.memory_mb)
+    inbox, outbox = _take_pipes()
+
+    def send(reply: Reply) -> None:
+        outbox.write(encode(reply))
+        outbox.flush()
+
+    try:
+        tokenizer = load_tokenizer(EmbeddingSettings(model=options.model, model_dir=options.model_dir))
+    except PagemillError as exc:
+        send(Failed(exc.code, exc.public_message))
+        return
+    send(Ready())
+    serve(inbox, Worker(token_counter(tokenizer), options.memory_mb, send).answer)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="rag.svr.parser_child")
+    parser.add_argument("--parent", type=int, required=True, help="process id of the executor")
+    parser.add_argument("--memory-mb", type=int, required=True, help="address space, in MiB")
+    parser.add_argument("--model", required=True, help="embedding model whose tokens are counted")
+    parser.add_argument("--model-dir", default="", help="folder of the model's files")
+    return parser.parse_args()
+
+
+def _limit(memory_mb: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
+    os.nice(_NICE)
+
+
+def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """The two pipes, on descriptors that no library prints to: stdout is stderr from here on."""
+    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(sys.stderr.fileno(), 1)
+    return inbox, outbox
+
+
+def _where(request: Request) -> str:
+    if isinstance(request, Prepare):
+        return request.name
+    return range_text(request.profile.unit, request.from_unit, request.to_unit)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The frames between an executor and its parser processes: four bytes of length, big endian, then msgpack.
+
+The executor asks (Prepare, Parse). The process says Ready once, and then answers each request with any number
+of Progress frames and one of Prepared, Parsed or Failed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rag.flow.chunk import Chunk, ChunkSettings
+from rag.parser.blocks import Profile
+
+HEADER_BYTES = 4
+MAX_FRAME_BYTES = 256 << 20
+
+
+class ParsedChunk(Chunk, frozen=True):
+    """A chunk with its search terms, made where CPU time is cheap."""
+
+    terms: str = ""
+
+
+class Prepare(msgspec.Struct, frozen=True, tag="prepare"):
+    path: str
+    name: str
+
+
+class Parse(msgspec.Struct, frozen=True, tag="parse"):
+    path: str
+    profile: Profile
+    from_unit: int
+    to_unit: int
+    settings: ChunkSettings
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """The process has loaded all it needs."""
+
+
+class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
+    profile: Profile
+
+
+class Progress(msgspec.Struct, frozen=True, tag="progress"):
+    units_done: int
+
+
+class Parsed(msgspec.Struct, frozen=True, tag="parsed"):
+    chunks: list[ParsedChunk]
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """An error by its code in common.errors, with a message that is safe to show."""
+
+    code: str
+    message: str
+
+
+Request = Prepare | Parse
+Reply = Ready | Prepared | Progress | Parsed | Failed
+
+_encoder = msgspec.msgpack.Encoder()
+_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+_replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+
+
+def encode(message: Request | Reply) -> bytes:
+    """The whole frame."""
+    body = _encoder.encode(message)
+    return len(body).to_bytes(HEADER_BYTES, "big") + body
+
+
+def decode_request(body: bytes | bytearray) -> Request:
+    return _requests.decode(body)
+
+
+def decode_reply(body: bytes | bytearray) -> Reply:
+    """Raises msgspec.DecodeError for anything that is no reply."""
+    return _replies.decode(body)

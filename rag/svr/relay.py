@@ -1,0 +1,122 @@
+"""The relay: publishes waiting tasks in fair turns, keeps the streams short, and repairs what Redis lost. Any
+executor can be its leader; the leader's lease is a row.
+
+Marks first, then sends. A task that is marked and neither in a stream nor claimed is unmarked and sent again: this
+one comparison repairs a flush, a failover, a lost publish and a message that a dead executor had read."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+
+from api.db.services.publish_service import PublishService
+from common.errors import Outage, SettingsError
+from common.settings import RelaySettings
+from rag.utils.redis_conn import Queue
+
+log = logging.getLogger(__name__)
+ROLE = "relay"
+_LARGEST_WINDOW = 16_384
+# A window that was drained within this time is too small; one that still stands after it is too large.
+_WINDOW_S = 1.0
+_OUTAGE_PAUSE_S = 0.5
+_CONSUMER_IDLE_MS = 60_000
+# How long a drain may have to wait for the thread that waits for the bell.
+_LONGEST_WAIT_S = 1.0
+
+
+@dataclass(frozen=True)
+class RelayConfig:
+    settings: RelaySettings
+    holder: str
+
+    def __post_init__(self) -> None:
+        if self.settings.repair_s > self.settings.lead_s:
+            raise SettingsError(f"relay.repair_s = {self.settings.repair_s}: allowed: at most relay.lead_s")
+
+
+class Relay:
+    def __init__(self, config: RelayConfig, rows: PublishService, messages: Queue) -> None:
+        self._settings = config.settings
+        self._holder = config.holder
+        self._rows = rows
+        self._messages = messages
+        self._window = config.settings.window
+        self._published_s = 0.0
+        self._led_until_s = 0.0
+        self._repair_due_s = 0.0
+
+    def run(self, stop: threading.Event) -> None:
+        """Until stopped. An outage is waited out; whatever it interrupted is repaired afterwards."""
+        while not stop.is_set():
+            try:
+                if self.run_once():
+                    self._messages.wait_rung(self._pause_s())
+                else:
+                    stop.wait(self._settings.lead_s / 3)
+            except Outage as exc:
+                log.warning("relay: %s", exc)
+                stop.wait(_OUTAGE_PAUSE_S)
+        if self._led_until_s:
+            self._rows.step_down(ROLE, self._holder)
+
+    def run_once(self) -> bool:
+        """One turn. False where another executor leads."""
+        if not self._lead():
+            return False
+        self.publish()
+        if time.monotonic() >= self._repair_due_s:
+            self._repair_due_s = time.monotonic() + self._settings.repair_s
+            self.repair()
+        return True
+
+    def publish(self) -> int:
+        """Fill the streams up to the window. Returns how many tasks were published."""
+        standing = self._messages.standing()
+        self._fit_window(standing)
+        chosen = self._rows.mark_next(self._window - standing)
+        if chosen:
+            self._messages.publish([(c.priority, c.task_id) for c in chosen])
+            self._published_s = time.monotonic()
+        return len(chosen)
+
+    def repair(self) -> int:
+        """Let every task that was published and is nowhere be published again. Returns how many there were."""
+        after_ms = int(self._settings.unmark_after_s * 1000)
+        left_over = self._messages.take_over(self._holder, after_ms)
+        marked = self._rows.published_before(after_ms)
+        standing = self._messages.undelivered() if marked or left_over else set()
+        taken = {message.task_id for message in left_over}
+        repaired = self._rows.unmark(taken | (set(marked) - standing))
+        if left_over:
+            self._messages.ack(left_over)
+        for consumer in self._messages.idle_consumers(_CONSUMER_IDLE_MS):
+            self._messages.forget_consumer(consumer)
+        if repaired:
+            log.warning("relay: %d published tasks were nowhere in the streams and are sent again", repaired)
+            self.publish()
+        return repaired
+
+    def _lead(self) -> bool:
+        """Renewed well before it ends, and not on every turn."""
+        if time.monotonic() < self._led_until_s - self._settings.lead_s / 2:
+            return True
+        asked_s = time.monotonic()
+        leads = self._rows.lead(ROLE, self._holder, int(self._settings.lead_s * 1000))
+        self._led_until_s = asked_s + self._settings.lead_s if leads else 0.0
+        return leads
+
+    def _fit_window(self, standing: int) -> None:
+        """About what the executors take in a second: short enough to be overtaken, long enough to keep them busy."""
+        age_s = time.monotonic() - self._published_s
+        if standing == 0 and age_s < _WINDOW_S:
+            self._window = min(self._window * 2, _LARGEST_WINDOW)
+        elif standing > 0 and age_s > _WINDOW_S:
+            self._window = max(self._window // 2, self._settings.window)
+
+    def _pause_s(self) -> float:
+        due_ms = self._rows.next_due_ms()
+        until_repair_s = min(_LONGEST_WAIT_S, max(0.05, self._repair_due_s - time.monotonic()))
+        return until_repair_s if due_ms is None else max(0.01, min(until_repair_s, due_ms / 1000))

@@ -1,0 +1,203 @@
+"""One task from claim to finish: fetch, parse, chunk, embed, index. Each step is named, measured and limited.
+
+Knows nothing of messages and leases: it is given a claimed task with its fence, and gives back how the task ends."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+
+from api.db.services.task_plan import PlannedFile, chunk_settings, plan_ranges
+from api.db.services.task_requests import (
+    ClaimedTask,
+    Ending,
+    FinishDocument,
+    FinishPrepare,
+    FinishRange,
+    GiveBack,
+    NewRange,
+    Written,
+)
+from common.settings import TaskSettings
+from common.task_state import TaskType
+from rag.parser.blocks import Profile
+from rag.svr.fence import Fence
+from rag.svr.parser_pool import ParseJob, ParserPool
+from rag.svr.parser_protocol import ParsedChunk
+from rag.utils.doc_index import ChunkRecord, DocIndex
+from rag.utils.embedder import Embedder
+from rag.utils.object_store import ObjectStore
+
+# Chunks that are embedded and written in one go: bounds the memory of a document that is one huge range.
+_SLICE = 1024
+_FINDABLE_WAIT_S = 1.0
+_FINDABLE_AGAIN_MS = 200
+# The part of a task's progress that is reached when it is parsed, the rest being embedding and writing.
+_PARSED = 0.8
+
+
+@dataclass(frozen=True)
+class WorkerParts:
+    settings: TaskSettings
+    store: ObjectStore
+    parsers: ParserPool
+    embedder: Embedder
+    index: DocIndex
+    embedders: trio.CapacityLimiter
+    index_writers: trio.CapacityLimiter
+
+
+@dataclass
+class Work:
+    """A task in this executor's hands, and how far it is."""
+
+    task: ClaimedTask
+    fence: Fence
+    report: Callable[[float, str], None]
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    stage: str = "claimed"
+    started_s: float = field(default_factory=time.monotonic)
+    stages: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def during(self, stage: str) -> Iterator[None]:
+        self.stage = stage
+        begin_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self.stages[stage] = round(self.stages.get(stage, 0.0) + time.monotonic() - begin_s, 4)
+
+
+async def run_one(work: Work, parts: WorkerParts) -> Ending:
+    """Do the work of a task and say how it ends. Raises PagemillError; when cancelled, the parser is killed."""
+    if work.task.task_type is TaskType.PREPARE:
+        return await _prepare(work, parts)
+    if work.task.task_type is TaskType.FINISH:
+        return await _finish_document(work, parts)
+    return await _read_range(work, parts)
+
+
+async def _prepare(work: Work, parts: WorkerParts) -> Ending:
+    """Look at the file and say which ranges it has; where it has only one, read that at once."""
+    task = work.task
+    async with _fetched(work, parts) as path:
+        with work.during("preparing"):
+            work.report(0.0, "looking at the file")
+            profile = await parts.parsers.prepare(path, task.file_name)
+        ranges = plan_ranges(_planned(task, parts.embedder), profile, parts.settings)
+        known: dict[str, Any] = msgspec.to_builtins(profile)
+        if len(ranges) > 1:
+            return FinishPrepare(task.held, known, ranges, None, work.stages)
+        written = await _ingest(work, parts, path, profile, ranges[0])
+    return FinishPrepare(task.held, known, ranges, written, work.stages)
+
+
+async def _read_range(work: Work, parts: WorkerParts) -> Ending:
+    task = work.task
+    assert task.profile is not None, "a range is never inserted without its document's profile"
+    profile = msgspec.json.decode(task.profile, type=Profile)
+    async with _fetched(work, parts) as path:
+        ranges = NewRange(task.from_page, task.to_page, task.digest)
+        written = await _ingest(work, parts, path, profile, ranges)
+    return FinishRange(task.held, written, work.stages)
+
+
+async def _finish_document(work: Work, parts: WorkerParts) -> Ending:
+    """Wait until every chunk is findable. Not yet: back in the queue, without using an attempt."""
+    task = work.task
+    with work.during("indexing"):
+        findable = await trio.to_thread.run_sync(parts.index.wait_findable, task.index_seq, _FINDABLE_WAIT_S)
+    if not findable:
+        return GiveBack(task.held, "wait", _FINDABLE_AGAIN_MS, "", "waiting until its last chunk can be found")
+    return FinishDocument(task.held, task.index_seq)
+
+
+async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, pages: NewRange) -> Written:
+    task = work.task
+    units = max(1, pages.to_page - pages.from_page)
+    job = ParseJob(
+        profile=profile,
+        from_unit=pages.from_page,
+        to_unit=pages.to_page,
+        settings=chunk_settings(task.chunk_method, json.loads(task.parser_config)),
+    )
+
+    def parsed_so_far(done: int) -> None:
+        work.report(_PARSED * done / units, "parsing")
+
+    with work.during("parsing"):
+        work.report(0.0, "parsing")
+        chunks = await parts.parsers.parse(path, job, parsed_so_far)
+    newest_seq = 0
+    for start in range(0, len(chunks), _SLICE):
+        part = chunks[start : start + _SLICE]
+        work.report(_PARSED + (1 - _PARSED) * start / len(chunks), "embedding")
+        newest_seq = await _embed_and_write(work, parts, part, start)
+    return Written(len(chunks), sum(c.tokens for c in chunks), newest_seq)
+
+
+async def _embed_and_write(work: Work, parts: WorkerParts, chunks: Sequence[ParsedChunk], first: int) -> int:
+    texts = [c.text for c in chunks]
+    with work.during("embedding"):
+        vectors = await trio.to_thread.run_sync(parts.embedder.embed, texts, limiter=parts.embedders)
+    records = [_record(work.task, first + offset, chunk) for offset, chunk in enumerate(chunks)]
+    with work.during("indexing"):
+        async with parts.index_writers:
+            work.fence.check()
+            return await trio.to_thread.run_sync(parts.index.upsert, records, vectors)
+
+
+def _record(task: ClaimedTask, ordinal: int, chunk: ParsedChunk) -> ChunkRecord:
+    name = f"{task.document_id}/{task.generation}/{task.task_no}/{task.claim_no}/{ordinal}"
+    return ChunkRecord(
+        id=blake2b(name.encode(), digest_size=16).hexdigest(),
+        tenant_id=task.tenant_id,
+        dataset_id=task.dataset_id,
+        document_id=task.document_id,
+        generation=task.generation,
+        task_no=task.task_no,
+        claim_no=task.claim_no,
+        ordinal=ordinal,
+        page=chunk.page,
+        text=chunk.text,
+        terms=chunk.terms,
+        token_count=chunk.tokens,
+        kind=chunk.kind,
+        headings=chunk.headings,
+        positions=tuple((b.page, b.left, b.right, b.top, b.bottom) for b in chunk.boxes),
+        created_ms=task.begin_at,
+    )
+
+
+def _planned(task: ClaimedTask, embedder: Embedder) -> PlannedFile:
+    return PlannedFile(
+        file_digest=task.file_digest,
+        file_name=task.file_name,
+        chunk_method=task.chunk_method,
+        parser_config=json.loads(task.parser_config),
+        embedding_model=task.embedding_model,
+        embedding_dimension=embedder.dimension,
+    )
+
+
+@asynccontextmanager
+async def _fetched(work: Work, parts: WorkerParts) -> AsyncIterator[Path]:
+    """The file on a local path. Fetching may block: it runs in a thread."""
+    place = parts.store.local_path(work.task.tenant_id, work.task.file_digest)
+    with work.during("fetching"):
+        path = await trio.to_thread.run_sync(place.__enter__)
+    try:
+        yield path
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(place.__exit__, None, None, None)

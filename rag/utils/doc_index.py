@@ -1,0 +1,116 @@
+"""The document index: the contract. Implementations stand beside this file (embedded_index.py).
+
+An index holds chunks and finds them. It knows generations and claims as plain numbers and answers every chunk
+it holds: which of them a search may see is decided by the caller from the rows (section "What a search may
+see" of docs/architecture.md). An outage raises IndexUnavailable; it is never an empty answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ChunkRecord:
+    """A chunk as the index keeps it.
+
+    `terms` is the text as analysed by rag.utils.terms, words parted by blanks. `positions` are
+    (page from 1, left, right, top, bottom). (document_id, generation, task_no, claim_no) name the claim that
+    wrote it."""
+
+    id: str
+    tenant_id: str
+    dataset_id: str
+    document_id: str
+    generation: int
+    task_no: int
+    claim_no: int
+    ordinal: int
+    page: int
+    text: str
+    terms: str
+    token_count: int
+    kind: str = "text"
+    headings: tuple[str, ...] = ()
+    positions: tuple[tuple[int, int, int, int, int], ...] = ()
+    available: bool = True
+    created_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Chunks that a count, a list or a delete is about: all that match every field given.
+
+    `dataset_id` is always needed: it names the part of the index that is touched."""
+
+    tenant_id: str
+    dataset_id: str
+    document_id: str | None = None
+    generation: int | None = None
+    claim: tuple[int, int] | None = None  # (task_no, claim_no)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question to the index. `terms` are analysed words, `vector` is of unit length.
+
+    Asked for are the best `limit` chunks by (1 - vector_weight) * term score + vector_weight * cosine."""
+
+    tenant_id: str
+    dataset_ids: tuple[str, ...]
+    terms: tuple[str, ...]
+    vector: Vectors
+    vector_weight: float = 0.3
+    limit: int = 1024
+    document_ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Scores are in 0..1. `term_similarity` is BM25 over the highest BM25 the question could get."""
+
+    chunk: ChunkRecord
+    similarity: float
+    term_similarity: float
+    vector_similarity: float
+
+
+@dataclass(frozen=True)
+class ChunkPage:
+    total: int
+    chunks: list[ChunkRecord] = field(default_factory=list)
+
+
+class DocIndex(Protocol):
+    """Thread-safe. Every method raises IndexUnavailable when the index can't answer."""
+
+    def upsert(self, chunks: Sequence[ChunkRecord], vectors: Vectors) -> int:
+        """Write all chunks or none, replacing those with the same id. Returns the write's sequence number."""
+
+    def delete(self, scope: Scope) -> int:
+        """Delete every chunk in the scope. Returns the write's sequence number (0 where there was none)."""
+
+    def get(self, tenant_id: str, ids: Sequence[str]) -> list[ChunkRecord]:
+        """The chunks with these ids, in this order; unknown ids are left out."""
+
+    def count(self, scope: Scope) -> int: ...
+
+    def search(self, query: Query, at_least: int = 0) -> list[Hit]:
+        """Best first; ties by id. Sees every write up to the sequence number `at_least`, catching up first."""
+
+    def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
+        """In order of (page, task_no, ordinal, id)."""
+
+    def wait_findable(self, sequence: int, timeout_s: float) -> bool:
+        """True once every search sees the write with this number, also after a power cut; False on timeout."""
+
+    def check(self) -> None:
+        """Raise IndexUnavailable unless reads and writes work now."""
+
+    def close(self) -> None: ...

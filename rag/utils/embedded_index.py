@@ -1,0 +1,192 @@
+"""The embedded document index: SQLite holds the chunks, tantivy ranks words behind it, vectors are scanned.
+
+This module ties the parts together and turns their failures into IndexUnavailable. Any number of processes
+and threads may use one folder; the text half is made by the machine's one indexer (rag/svr/indexer.py)."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from common.errors import IndexUnavailable, InvalidInput
+from common.settings import IndexSettings
+from rag.utils import embedded_log as log
+from rag.utils import embedded_reads as reads
+from rag.utils import embedded_writes as writes
+from rag.utils.doc_index import ChunkPage, ChunkRecord, Hit, Query, Scope, Vectors
+from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark, ring
+from rag.utils.embedded_text import TextReader, TextView
+from rag.utils.embedded_vectors import VectorReader
+
+# How long a writer waits for an indexer that is too far behind, and a search for one that is a little behind.
+_WRITER_PATIENCE_S = 30.0
+_SEARCH_PATIENCE_S = 5.0
+_POLL_S = 0.005
+# Each half proposes at least so many chunks: the best of both together may be first in neither.
+_MIN_CANDIDATES = 128
+Hits = list[Hit]
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as exc:
+        raise IndexUnavailable(f"the index can't be used: {exc}") from exc
+
+
+class EmbeddedIndex:
+    """A DocIndex in a folder. Opens nothing before it is used."""
+
+    def __init__(self, folder: Path, settings: IndexSettings) -> None:
+        self._folder = Folder(folder)
+        self._max_behind = settings.max_behind
+        self._database = log.Database(self._folder)
+        self._text = TextReader(self._folder)
+        self._vectors = VectorReader(self._database)
+        self._durable = 0
+
+    def upsert(self, chunks: Sequence[ChunkRecord], vectors: Vectors) -> int:
+        """Waits while the indexer is too far behind, and raises IndexUnavailable if it stays so."""
+        if not chunks:
+            return 0
+        batches = writes.prepare(chunks, vectors)
+        with _translated():
+            self._wait_for_room()
+            sequence = writes.insert(self._database, batches)
+            ring(self._folder)
+        return sequence
+
+    def delete(self, scope: Scope) -> int:
+        with _translated():
+            sequence = writes.delete(self._database, scope)
+            if sequence:
+                ring(self._folder)
+        return sequence
+
+    def get(self, tenant_id: str, ids: Sequence[str]) -> list[ChunkRecord]:
+        with _translated(), self._database.reading() as link:
+            return reads.get(link, tenant_id, ids)
+
+    def count(self, scope: Scope) -> int:
+        with _translated(), self._database.reading() as link:
+            return reads.count(link, scope)
+
+    def search(self, query: Query, at_least: int = 0) -> Hits:
+        """A chunk that is written but not yet in the text index is found by its vector alone."""
+        with _translated():
+            numbers = self._dataset_numbers(query)
+            if not numbers or query.limit < 1 or query.document_ids == ():
+                return []
+            # The text half first: what it finds is then in the vector half too, or was deleted since.
+            view = self._text_view(at_least) if query.terms else None
+            return self._hybrid(query, numbers, view)
+
+    def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
+        with _translated(), self._database.reading() as link:
+            return reads.page(link, scope, offset, limit)
+
+    def wait_findable(self, sequence: int, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        with _translated():
+            while not self._passed(read_mark(self._folder), sequence):
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(_POLL_S)
+            if sequence > self._durable:
+                with self._database.reading() as link:
+                    newest = log.ends(link)[1]
+                self._database.sync()
+                self._durable = max(self._durable, newest)
+        return True
+
+    def check(self) -> None:
+        with _translated(), self._database.writing() as link:
+            link.execute("UPDATE state SET changes = changes")
+
+    def close(self) -> None:
+        with _translated():
+            self._database.close()
+
+    def _wait_for_room(self) -> None:
+        deadline = time.monotonic() + _WRITER_PATIENCE_S
+        while (behind := self._behind()) > self._max_behind:
+            if time.monotonic() >= deadline:
+                raise IndexUnavailable(f"the indexer is behind by {behind} chunks, or does not run")
+            time.sleep(_POLL_S)
+
+    def _behind(self) -> int:
+        """Chunks written or deleted that the indexer has not come to yet."""
+        with self._database.reading() as link:
+            written = log.newest(link).changes
+        return written - read_mark(self._folder).changes
+
+    def _passed(self, mark: Mark, sequence: int) -> bool:
+        """Whether the indexer has taken in this entry of the log that is there now."""
+        if sequence <= 0 or mark.sequence < sequence:
+            return sequence <= 0
+        with self._database.reading() as link:
+            return log.fits(link, mark)
+
+    def _text_view(self, at_least: int) -> TextView | None:
+        with self._database.reading() as link:
+            # A restored backup may be older than what the caller remembers: no later entry will ever come.
+            wanted = min(at_least, log.ends(link)[1])
+        deadline = time.monotonic() + _SEARCH_PATIENCE_S
+        while True:
+            view = self._text.view()
+            if self._passed(view.mark if view else NO_MARK, wanted):
+                return view
+            if time.monotonic() >= deadline:
+                raise IndexUnavailable("the indexer is behind what this search has to see, or does not run")
+            time.sleep(_POLL_S)
+
+    def _dataset_numbers(self, query: Query) -> Sequence[int]:
+        with self._database.reading() as link:
+            found = (
+                reads.dataset_number(link, query.tenant_id, dataset) for dataset in dict.fromkeys(query.dataset_ids)
+            )
+            return [number for number in found if number is not None]
+
+    def _hybrid(self, query: Query, numbers: Sequence[int], view: TextView | None) -> Hits:
+        """Both scores for everything that either half finds."""
+        limit = max(query.limit, _MIN_CANDIDATES)
+        scan = self._vectors.scan(_question(query.vector), numbers, query.document_ids)
+        words: Mapping[int, float] = {}
+        nearest = scan.best(limit) if len(query.vector) else np.zeros(0, np.int64)
+        if view is not None:
+            words = view.search(query.terms, numbers, query.document_ids, limit)
+            if len(words) >= limit:  # or it found every chunk that holds one of the words
+                others = [row for row in nearest.tolist() if row not in words]
+                words = {**words, **view.scores(query.terms, others)}
+        candidates = np.union1d(np.fromiter(words, np.int64, len(words)), nearest)
+        cosines = scan.cosines_of(candidates)
+        scores = {row: _scores(query, words.get(row, 0.0), cosine) for row, cosine in cosines.items()}
+        return self._best(scores, query.limit)
+
+    def _best(self, scores: Mapping[int, tuple[float, float, float]], limit: int) -> Hits:
+        ranked = sorted((row for row in scores if scores[row][0] > 0), key=lambda row: -scores[row][0])
+        if len(ranked) > limit:
+            # Ties are broken by id, which only the chunk knows: all that tie with the last are read.
+            lowest = scores[ranked[limit - 1]][0]
+            ranked = [row for row in ranked if scores[row][0] >= lowest]
+        with self._database.reading() as link:
+            found = reads.by_row(link, ranked)
+        hits = [Hit(found[row], *scores[row]) for row in ranked if row in found]
+        return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk.id))[:limit]
+
+
+def _question(vector: Vectors) -> Vectors:
+    if vector.ndim != 1 or not np.isfinite(vector).all():
+        raise InvalidInput("the question's vector has to be one row of finite numbers")
+    return reads.unit(np.asarray(vector, np.float32))
+
+
+def _scores(query: Query, word: float, cosine: float) -> tuple[float, float, float]:
+    near = min(1.0, max(0.0, cosine))
+    return (1 - query.vector_weight) * word + query.vector_weight * near, word, near

@@ -1,0 +1,127 @@
+"""Chunks read out of SQLite: as records, and as what the text and the vector half take of them.
+
+Every function reads in the caller's transaction. Writing is in embedded_writes.py."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rag.utils.doc_index import ChunkPage, ChunkRecord, Scope, Vectors
+from rag.utils.embedded_log import TextRow
+
+_COLUMNS = (
+    "c.id, d.tenant, d.name, c.document, c.generation, c.task_no, c.claim_no, c.ordinal, c.page, c.text,"
+    " c.terms, c.token_count, c.kind, c.extra, c.available, c.created_ms"
+)
+# CROSS: chunks are looked up first, whatever SQLite guesses about the size of the tables.
+JOINED = "FROM chunk c CROSS JOIN dataset d ON d.number = c.dataset"
+# A range of rows up to this length is read by row, and filtered; a longer one by dataset.
+_SHORT = 5000
+_Extra = tuple[tuple[str, ...], tuple[tuple[int, int, int, int, int], ...]]
+_decode_extra = msgspec.msgpack.Decoder(_Extra).decode
+
+
+def get(link: sqlite3.Connection, tenant: str, ids: Sequence[str]) -> list[ChunkRecord]:
+    found = link.execute(
+        f"SELECT {_COLUMNS} {JOINED} WHERE d.tenant = ? AND c.id IN (SELECT value FROM json_each(?))",
+        (tenant, as_json(ids)),
+    )
+    by_id = {record.id: record for record in map(_record, found)}
+    return [by_id[id_] for id_ in ids if id_ in by_id]
+
+
+def by_row(link: sqlite3.Connection, rows: Iterable[int]) -> dict[int, ChunkRecord]:
+    """The chunks that still stand in these rows."""
+    found = link.execute(
+        f"SELECT c.row, {_COLUMNS} {JOINED} WHERE c.row IN (SELECT value FROM json_each(?))",
+        (as_json(rows),),
+    )
+    return {values[0]: _record(values[1:]) for values in found}
+
+
+def count(link: sqlite3.Connection, scope: Scope) -> int:
+    number = dataset_number(link, scope.tenant_id, scope.dataset_id)
+    if number is None:
+        return 0
+    where, values = condition(scope, number)
+    return int(link.execute(f"SELECT count(*) FROM chunk c WHERE {where}", values).fetchone()[0])
+
+
+def page(link: sqlite3.Connection, scope: Scope, offset: int, limit: int) -> ChunkPage:
+    number = dataset_number(link, scope.tenant_id, scope.dataset_id)
+    if number is None:
+        return ChunkPage(0)
+    where, values = condition(scope, number)
+    # Rows are sorted without their texts, which only those on the page are read for.
+    found = link.execute(
+        f"SELECT c.row FROM chunk c WHERE {where} ORDER BY c.page, c.task_no, c.ordinal, c.id LIMIT ? OFFSET ?",
+        (*values, max(0, limit), max(0, offset)),
+    )
+    rows = [row for (row,) in found]
+    records = by_row(link, rows)
+    return ChunkPage(count(link, scope), [records[row] for row in rows])
+
+
+def dataset_number(link: sqlite3.Connection, tenant: str, dataset: str) -> int | None:
+    found = link.execute("SELECT number FROM dataset WHERE tenant = ? AND name = ?", (tenant, dataset)).fetchone()
+    return int(found[0]) if found else None
+
+
+def condition(scope: Scope, number: int) -> tuple[str, list[object]]:
+    """A WHERE clause over `chunk c`, and its values."""
+    parts: list[tuple[str, object]] = [("c.dataset = ?", number)]
+    if scope.document_id is not None:
+        parts.append(("c.document = ?", scope.document_id))
+    if scope.generation is not None:
+        parts.append(("c.generation = ?", scope.generation))
+    if scope.claim is not None:
+        parts += [("c.task_no = ?", scope.claim[0]), ("c.claim_no = ?", scope.claim[1])]
+    return " AND ".join(part for part, _ in parts), [value for _, value in parts]
+
+
+def places(link: sqlite3.Connection, dataset: int, first: int, last: int) -> list[tuple[int, str]]:
+    """(row, document) of a dataset's chunks from one row to another, in order of rows."""
+    plan = "NOT INDEXED" if last - first < _SHORT else "INDEXED BY chunk_place"
+    return link.execute(
+        f"SELECT row, document FROM chunk {plan} WHERE dataset = ? AND row BETWEEN ? AND ? ORDER BY row",
+        (dataset, first, last),
+    ).fetchall()
+
+
+def vectors(link: sqlite3.Connection, rows: Sequence[int]) -> Vectors:
+    """The vectors of these rows, which are in ascending order and all there."""
+    found = link.execute(
+        "SELECT data FROM vector WHERE row IN (SELECT value FROM json_each(?)) ORDER BY row", (as_json(rows),)
+    )
+    data = np.frombuffer(b"".join(blob for (blob,) in found), np.float16)
+    return unit(data.reshape(len(rows), -1).astype(np.float32))
+
+
+def texts(link: sqlite3.Connection, first: int, last: int, limit: int) -> list[TextRow]:
+    """What the text index takes of the chunks from one row to another, at most `limit` of them."""
+    found = link.execute(
+        "SELECT row, dataset, document, terms FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row LIMIT ?",
+        (first, last, limit),
+    )
+    return [TextRow(*values) for values in found]
+
+
+def unit(matrix: Vectors) -> Vectors:
+    """Vectors brought to length 1; one of zeros stays."""
+    lengths = np.linalg.norm(matrix.astype(np.float64), axis=-1, keepdims=True)
+    return (matrix / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def as_json(values: Iterable[object]) -> str:
+    return msgspec.json.encode(list(values)).decode()
+
+
+def _record(values: tuple[Any, ...]) -> ChunkRecord:
+    *fields, extra, available, created_ms = values
+    headings, positions = _decode_extra(extra) if extra else ((), ())
+    return ChunkRecord(*(*fields, headings, positions, bool(available), created_ms))

@@ -1,0 +1,202 @@
+"""The text half of the embedded index: tantivy, which ranks by BM25.
+
+Owns the schema, the indexer's writer and the readers' searcher. It knows rows, datasets and documents by
+value; what they are is in SQLite (embedded_log.py), from which all of this can be made again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import tantivy
+from tantivy import Occur, Query
+
+from common.errors import IndexUnavailable
+from rag.utils.embedded_folder import Folder, Mark, read_mark
+from rag.utils.embedded_log import TextRow
+
+VERSION = 1
+_K1 = 1.2
+# More words than this make no question better, only slower: the rarest are asked for.
+_MAX_TERMS = 128
+
+
+@contextlib.contextmanager
+def _translated(action: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, OSError) as exc:  # tantivy reports every failure as a ValueError
+        raise IndexUnavailable(f"the text index can't {action}: {exc}") from exc
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("row", indexed=True, fast=True)
+    builder.add_unsigned_field("dataset", indexed=True)
+    builder.add_text_field("document", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
+    return builder.build()
+
+
+class TextWriter:
+    """Adds to and deletes from one folder of the text index. Nothing is seen before commit()."""
+
+    def __init__(self, path: Path, heap_bytes: int) -> None:
+        """Open the folder, or make it where it is missing. Raises IndexUnavailable when it is damaged."""
+        with _translated("be opened"):
+            path.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(_schema(), str(path))
+            self._index.searcher()  # reads every segment's footer, so damage shows here
+            self._writer = self._index.writer(heap_bytes, 1)
+
+    def add(self, rows: Iterable[TextRow]) -> int:
+        added = 0
+        with _translated("take in a chunk"):
+            for row in rows:
+                document = tantivy.Document()
+                document.add_unsigned("row", row.row)
+                document.add_unsigned("dataset", row.dataset)
+                document.add_text("document", row.document)
+                document.add_text("terms", row.terms)
+                self._writer.add_document(document)
+                added += 1
+        return added
+
+    def delete(self, rows: Sequence[int]) -> None:
+        # By query: the binding's delete by term takes no unsigned numbers, and says nothing about it.
+        with _translated("delete chunks"):
+            self._writer.delete_documents_by_query(Query.term_set_query(self._index.schema, "row", rows))
+
+    def commit(self) -> None:
+        """Durable when it returns."""
+        with _translated("commit"):
+            self._writer.commit()
+
+    def close(self) -> None:
+        """Give the folder free without waiting for merges. What was not committed is gone."""
+        del self._writer
+
+
+class TextReader:
+    """The searcher of a process: follows the indexer's mark, also into a rebuilt index. Thread-safe."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int] | None = None
+        self._name = ""
+        self._index: tantivy.Index | None = None
+        self._view: TextView | None = None
+
+    def view(self) -> TextView | None:
+        """What the indexer last committed, or what was last seen of it while it is being rebuilt."""
+        with self._lock:
+            stamp = self._read_stamp()
+            if stamp is not None and stamp != self._stamp and self._follow():
+                self._stamp = stamp
+            return self._view
+
+    def _read_stamp(self) -> tuple[int, int] | None:
+        try:
+            found = self._folder.mark.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def _follow(self) -> bool:
+        """Open what the mark names. False where that is gone: the view that is open, if any, serves on."""
+        mark = read_mark(self._folder)
+        while mark.folder:
+            try:
+                self._open(mark)
+                return True
+            except IndexUnavailable:
+                latest = read_mark(self._folder)
+                if latest.folder == mark.folder and self._view is None and self._holds(mark):
+                    raise
+                if latest.folder == mark.folder:
+                    return False
+                mark = latest  # rebuilt, and the old one removed, while it was being opened
+        return False
+
+    def _open(self, mark: Mark) -> None:
+        path = self._folder.text / mark.folder
+        with _translated("be read"):
+            if self._index is None or mark.folder != self._name:
+                index = tantivy.Index.open(str(path))
+                index.config_reader("manual")
+                self._index, self._name = index, mark.folder
+            self._index.reload()
+            self._view = TextView(self._index, mark, _documents(path))
+
+    def _holds(self, mark: Mark) -> bool:
+        return (self._folder.text / mark.folder / "meta.json").exists()
+
+
+class TextView:
+    """The text index as it was with this mark, or a little later.
+
+    Its scores are parts of the highest BM25 that the words could get."""
+
+    def __init__(self, index: tantivy.Index, mark: Mark, documents: int) -> None:
+        self.mark = mark
+        self._schema = index.schema
+        self._searcher = index.searcher()
+        self._documents = documents
+
+    def search(
+        self, terms: Sequence[str], datasets: Sequence[int], documents: Sequence[str] | None, limit: int
+    ) -> Mapping[int, float]:
+        """The best rows for any of the words, with scores in 0..1. Fewer than `limit`: these are all."""
+        filters = [Query.term_set_query(self._schema, "dataset", list(datasets))]
+        if documents is not None:
+            filters.append(Query.term_set_query(self._schema, "document", list(documents)))
+        return self._run(terms, filters, limit)
+
+    def scores(self, terms: Sequence[str], rows: Sequence[int]) -> Mapping[int, float]:
+        """The scores of those of these rows that hold any of the words."""
+        return self._run(terms, [Query.term_set_query(self._schema, "row", list(rows))], len(rows))
+
+    def _run(self, terms: Sequence[str], filters: Sequence[Query], limit: int) -> Mapping[int, float]:
+        with _translated("be searched"):
+            frequencies = {term: self._searcher.doc_freq("terms", term) for term in terms}
+            known = sorted((term for term, found in frequencies.items() if found), key=frequencies.__getitem__)
+            if not known or limit < 1 or self._documents < 1:
+                return {}
+            words = [
+                (Occur.Should, Query.term_query(self._schema, "terms", term, "freq")) for term in known[:_MAX_TERMS]
+            ]
+            query = Query.boolean_query(
+                [
+                    (Occur.Must, Query.boolean_query(words)),
+                    *((Occur.Must, Query.const_score_query(part, 0.0)) for part in filters),
+                ]
+            )
+            # As many as there are, at most: tantivy makes room for all that are asked for.
+            hits = self._searcher.search(query, min(limit, self._documents), count=False).hits
+            rows = self._searcher.fast_field_values("row", [address for _, address in hits])
+        highest = sum(self._weight(found) for found in frequencies.values()) * (_K1 + 1)
+        return {int(row or 0): min(1.0, score / highest) for row, (score, _) in zip(rows, hits, strict=True)}
+
+    def _weight(self, frequency: int) -> float:
+        """A word's idf as tantivy computes it."""
+        total = max(self._documents, frequency)
+        return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+
+
+def _documents(path: Path) -> int:
+    """Documents as BM25 counts them: with those that are deleted and not merged away yet."""
+    meta = json.loads((path / "meta.json").read_text(encoding="utf-8"))
+    return sum(int(segment["max_doc"]) for segment in meta["segments"])
+
+
+def remove_others(folder: Folder, keep: str) -> None:
+    """Remove folders of the text index that no mark names: old ones, and rebuilds that never ended."""
+    for path in folder.text.iterdir():
+        if path.is_dir() and path.name != keep:
+            shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,136 @@
+"""The object store in a folder: `<tenant>/<first two of the hash>/<hash>`, written beside its place and moved there
+whole, so that a file is either complete and durable or not there at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NoReturn
+
+from common.errors import NotFound, StoreFull, StoreUnavailable
+from rag.utils.object_store import StoredFile, Upload
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+class FolderStore:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._incoming = folder / "incoming"
+
+    def begin_upload(self) -> Upload:
+        return _FolderUpload(self._folder, self._incoming)
+
+    def open(self, tenant_id: str, digest: str) -> IO[bytes]:
+        path = _place(self._folder, tenant_id, digest)
+        try:
+            return path.open("rb")
+        except FileNotFoundError as exc:
+            raise NotFound("the file is not in the store") from exc
+        except OSError as exc:
+            raise StoreUnavailable(f"the store can't be read: {exc}") from exc
+
+    @contextmanager
+    def local_path(self, tenant_id: str, digest: str) -> Iterator[Path]:
+        path = _place(self._folder, tenant_id, digest)
+        if not path.is_file():
+            if not self._folder.is_dir():
+                raise StoreUnavailable(f"the store is not there: {self._folder}")
+            raise NotFound("the file is not in the store")
+        yield path
+
+    def delete(self, tenant_id: str, digest: str) -> None:
+        _place(self._folder, tenant_id, digest).unlink(missing_ok=True)
+
+    def check(self) -> None:
+        try:
+            upload = self.begin_upload()
+            upload.write(b"check")
+        except OSError as exc:
+            raise StoreUnavailable(f"the store can't be written: {exc}") from exc
+        upload.discard()
+
+
+class _FolderUpload:
+    def __init__(self, folder: Path, incoming: Path) -> None:
+        self._folder = folder
+        self._hash = hashlib.sha256()
+        self._size = 0
+        self._path = incoming / secrets.token_hex(16)
+        try:
+            incoming.mkdir(parents=True, exist_ok=True)
+            # Unbuffered: pieces come in tens of kilobytes, and a call may bring hundreds of files.
+            self._file: IO[bytes] | None = self._path.open("xb", buffering=0)
+        except OSError as exc:
+            self._file = None
+            _refuse(exc)
+
+    def write(self, data: bytes, /) -> int:
+        if self._file is None:
+            raise StoreUnavailable("this upload has ended")
+        try:
+            _write_all(self._file, data)
+        except OSError as exc:
+            self.discard()
+            _refuse(exc)
+        self._hash.update(data)
+        self._size += len(data)
+        return len(data)
+
+    def keep(self, tenant_id: str) -> StoredFile:
+        if self._file is None:
+            raise StoreUnavailable("this upload has ended")
+        digest = self._hash.hexdigest()
+        place = _place(self._folder, tenant_id, digest)
+        try:
+            os.fsync(self._file.fileno())
+            place.parent.mkdir(parents=True, exist_ok=True)
+            self._path.replace(place)
+            _sync_folders(place.parent, self._folder)
+        except OSError as exc:
+            self.discard()
+            _refuse(exc)
+        self._file.close()
+        self._file = None
+        return StoredFile(digest, self._size)
+
+    def discard(self) -> None:
+        file, self._file = self._file, None
+        if file is None:
+            return
+        self._path.unlink(missing_ok=True)
+        file.close()
+
+
+def _write_all(file: IO[bytes], data: bytes) -> None:
+    """A write without a buffer may take less than it was given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _place(folder: Path, tenant_id: str, digest: str) -> Path:
+    return folder / tenant_id / digest[:2] / digest
+
+
+def _sync_folders(lowest: Path, top: Path) -> None:
+    """A rename is durable once the folders that lead to it are."""
+    for folder in (lowest, *lowest.parents):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        if folder == top:
+            return
+
+
+def _refuse(exc: OSError) -> NoReturn:
+    if exc.errno in _FULL:
+        raise StoreFull("the disk is full: the file was not stored") from exc
+    raise StoreUnavailable(f"the store can't be written: {exc.strerror}") from exc

@@ -1,0 +1,264 @@
+"""The only place that speaks Redis: priority streams, a consumer group, bells, heartbeats.
+
+Keys, all under one hash tag so that they live on one node of a cluster:
+
+    {ns}:tasks:<priority>   stream   one entry per published task, field `id`; group `executors`
+    {ns}:bell               list     at most one element: tasks wait to be published
+    {ns}:cancelled          stream   ids of running tasks that were cancelled; the last thousand
+    {ns}:executors          hash     executor name -> heartbeat as JSON
+
+Everything here can be rebuilt from the rows: a flush costs seconds, never work. Errors of the server or the
+connection become QueueUnavailable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.retry import Retry
+
+from common.errors import QueueUnavailable
+from common.task_state import Priority
+
+GROUP = "executors"
+PRIORITIES = tuple(sorted((int(p) for p in Priority), reverse=True))
+_CANCELLED_KEPT = 1000
+_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Message:
+    """A published task as it was delivered to one executor."""
+
+    priority: int
+    entry_id: str
+    task_id: str
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """What one stream holds: entries in all, and of these delivered but not acknowledged."""
+
+    priority: int
+    length: int
+    pending: int
+
+
+class Queue:
+    """A pooled client; thread-safe. Connects on first use and again after a loss."""
+
+    def __init__(self, url: str, namespace: str = "pagemill") -> None:
+        retry = Retry(ExponentialWithJitterBackoff(base=0.05, cap=0.5), retries=3)
+        self._redis: redis.Redis = redis.Redis.from_url(
+            url,
+            decode_responses=True,
+            socket_timeout=_TIMEOUT_S,
+            socket_connect_timeout=_TIMEOUT_S,
+            health_check_interval=30,
+            retry=retry,
+            **({} if url.startswith("unix:") else {"socket_keepalive": True}),
+        )
+        tag = "{" + namespace + "}"
+        self._streams = {p: f"{tag}:tasks:{p}" for p in PRIORITIES}
+        self._bell = f"{tag}:bell"
+        self._cancelled = f"{tag}:cancelled"
+        self._executors = f"{tag}:executors"
+
+    def check(self) -> None:
+        with _translated():
+            self._redis.ping()
+
+    def close(self) -> None:
+        self._redis.close()
+
+    # Publishing
+
+    def publish(self, tasks: Sequence[tuple[int, str]]) -> None:
+        """Add (priority, task id) pairs, in one round trip."""
+        with _translated(), self._redis.pipeline(transaction=False) as pipe:
+            for priority, task_id in tasks:
+                pipe.xadd(self._streams[priority], {"id": task_id})
+            pipe.execute()
+
+    def ring(self) -> None:
+        """Tell the relay that tasks wait."""
+        with _translated(), self._redis.pipeline(transaction=True) as pipe:
+            self._add_ring(pipe)
+            pipe.execute()
+
+    def _add_ring(self, pipe: Any) -> None:
+        pipe.rpush(self._bell, "1")
+        pipe.ltrim(self._bell, -1, -1)
+
+    def wait_rung(self, timeout_s: float) -> bool:
+        """Block until the bell was rung since the last call, or the time is up."""
+        with _translated():
+            return self._redis.blpop([self._bell], timeout=min(timeout_s, _TIMEOUT_S - 1)) is not None
+
+    # Delivery
+
+    def read(self, consumer: str, count: int) -> list[Message]:
+        """Up to `count` new messages, the most urgent first, without waiting."""
+        found: list[Message] = []
+        for priority in PRIORITIES:
+            if len(found) < count:
+                found += self._read_group(consumer, [priority], count - len(found), None)
+        return found
+
+    def wait_messages(self, consumer: str, slots: int, timeout_s: float) -> list[Message]:
+        """Block until something comes or the time is up; at most `slots` messages.
+
+        COUNT is per stream, so a wait covers only as many streams as there are slots, the most urgent ones."""
+        return self._read_group(consumer, PRIORITIES[:slots], 1, timeout_s)
+
+    def ack(self, messages: Sequence[Message]) -> None:
+        """Acknowledge and delete together: what is claimed is the lease's, not the stream's. Rings the relay in the
+        same round trip, since there is room in the streams again."""
+        with _translated(), self._redis.pipeline(transaction=True) as pipe:
+            for message in messages:
+                pipe.xack(self._streams[message.priority], GROUP, message.entry_id)
+                pipe.xdel(self._streams[message.priority], message.entry_id)
+            self._add_ring(pipe)
+            pipe.execute()
+
+    def undelivered(self) -> set[str]:
+        """Ids of all tasks that stand in a stream, delivered or not."""
+        with _translated():
+            found: list[Any] = [self._redis.xrange(stream) for stream in self._streams.values()]
+        return {entry["id"] for entries in found for _, entry in entries}
+
+    def take_over(self, consumer: str, idle_ms: int) -> list[Message]:
+        """Messages that somebody read and left unacknowledged for this long, now delivered to `consumer`."""
+        taken: list[Message] = []
+        for priority, stream in self._streams.items():
+            self._ensure_group(stream)
+            with _translated():
+                entries = self._redis.xautoclaim(stream, GROUP, consumer, idle_ms, count=100)[1]
+            taken += [Message(priority, entry_id, fields["id"]) for entry_id, fields in entries if fields]
+        return taken
+
+    def forget_consumer(self, consumer: str) -> None:
+        """Leave the groups. Deleting a consumer drops what it had read, so one that still has any is kept."""
+        for stream in self._streams.values():
+            for known in self._consumers(stream):
+                if known["name"] == consumer and known["pending"] == 0:
+                    with _translated():
+                        self._redis.xgroup_delconsumer(stream, GROUP, consumer)
+
+    def idle_consumers(self, idle_ms: int) -> set[str]:
+        """Consumers without a pending message in any stream that have not asked for this long."""
+        busy: set[str] = set()
+        idle: set[str] = set()
+        for stream in self._streams.values():
+            for known in self._consumers(stream):
+                gone = known["pending"] == 0 and known["idle"] > idle_ms
+                (idle if gone else busy).add(known["name"])
+        return idle - busy
+
+    def standing(self) -> int:
+        """How many messages stand in the streams, delivered or not."""
+        with _translated(), self._redis.pipeline(transaction=False) as pipe:
+            for stream in self._streams.values():
+                pipe.xlen(stream)
+            return sum(int(length) for length in pipe.execute())
+
+    def states(self) -> list[StreamState]:
+        found = []
+        for priority, stream in self._streams.items():
+            self._ensure_group(stream)
+            with _translated():
+                pending = self._redis.xpending(stream, GROUP)["pending"]
+                found.append(StreamState(priority, int(self._redis.xlen(stream)), int(pending)))
+        return found
+
+    # Cancels
+
+    def announce_cancelled(self, task_ids: Sequence[str]) -> None:
+        with _translated(), self._redis.pipeline(transaction=False) as pipe:
+            for task_id in task_ids:
+                pipe.xadd(self._cancelled, {"id": task_id}, maxlen=_CANCELLED_KEPT, approximate=True)
+            pipe.execute()
+
+    def wait_cancelled(self, after: str, timeout_s: float) -> tuple[str, list[str]]:
+        """Ids announced after the position `after` ("$": from now on), and the new position."""
+        block_ms = int(min(timeout_s, _TIMEOUT_S - 1) * 1000)
+        with _translated():
+            found: Any = self._redis.xread({self._cancelled: after}, count=1000, block=block_ms)
+        entries = found[0][1] if found else []
+        return (entries[-1][0] if entries else after), [fields["id"] for _, fields in entries]
+
+    def cancelled_position(self) -> str:
+        """Where `wait_cancelled` has to begin to miss nothing from now on."""
+        with _translated():
+            newest: Any = self._redis.xrevrange(self._cancelled, count=1)
+        return str(newest[0][0]) if newest else "0"
+
+    # Heartbeats
+
+    def beat(self, executor: str, heartbeat: dict[str, Any]) -> None:
+        with _translated():
+            self._redis.hset(self._executors, executor, json.dumps(heartbeat))
+
+    def heartbeats(self) -> dict[str, dict[str, Any]]:
+        with _translated():
+            found: dict[Any, Any] = self._redis.hgetall(self._executors)
+        return {name: json.loads(text) for name, text in found.items()}
+
+    def forget_executor(self, executor: str) -> None:
+        with _translated():
+            self._redis.hdel(self._executors, executor)
+
+    def now_s(self) -> float:
+        """The server's clock, so that the age of a heartbeat means the same on every host."""
+        with _translated():
+            seconds, micros = self._redis.time()
+        return float(seconds) + float(micros) / 1e6
+
+    def _read_group(
+        self, consumer: str, priorities: Sequence[int], count: int, timeout_s: float | None
+    ) -> list[Message]:
+        streams: dict[Any, Any] = {self._streams[p]: ">" for p in priorities}
+        by_stream = {self._streams[p]: p for p in priorities}
+        block_ms = None if timeout_s is None else max(1, int(min(timeout_s, _TIMEOUT_S - 1) * 1000))
+        with _translated():
+            try:
+                found: Any = self._redis.xreadgroup(GROUP, consumer, streams, count=count, block=block_ms)
+            except redis.ResponseError as exc:
+                if "NOGROUP" not in str(exc) and "UNBLOCKED" not in str(exc):
+                    raise
+                for stream in streams:
+                    self._ensure_group(stream)
+                return [] if timeout_s is not None else self._read_group(consumer, priorities, count, None)
+        return [
+            Message(by_stream[stream], entry_id, fields["id"])
+            for stream, entries in found or ()
+            for entry_id, fields in entries
+        ]
+
+    def _ensure_group(self, stream: str) -> None:
+        """From id 0: what stands in a stream whose group is gone is delivered, not skipped."""
+        with _translated():
+            try:
+                self._redis.xgroup_create(stream, GROUP, id="0", mkstream=True)
+            except redis.ResponseError as exc:
+                if "BUSYGROUP" not in str(exc):
+                    raise
+
+    def _consumers(self, stream: str) -> list[dict[str, Any]]:
+        self._ensure_group(stream)
+        with _translated():
+            found: list[dict[str, Any]] = self._redis.xinfo_consumers(stream, GROUP)
+        return found
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except redis.RedisError as exc:
+        raise QueueUnavailable(f"the queue does not answer: {exc}") from exc

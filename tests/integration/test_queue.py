@@ -1,0 +1,113 @@
+"""The queue on a real Valkey."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from common.errors import QueueUnavailable
+from common.task_state import Priority
+from rag.utils.redis_conn import Queue
+from tests.conftest import ValkeyServer, wait_until
+
+
+def test_urgent_messages_come_first_and_acked_ones_are_gone(queue: Queue) -> None:
+    queue.publish([(Priority.BULK, "bulk"), (Priority.NORMAL, "normal"), (Priority.URGENT, "urgent")])
+    first = queue.read("e1", 2)
+    assert [m.task_id for m in first] == ["urgent", "normal"]  # the group is made at id 0: nothing is skipped
+    queue.ack(first)
+    assert queue.undelivered() == {"bulk"}
+    assert [m.task_id for m in queue.read("e2", 5)] == ["bulk"]
+    assert queue.read("e3", 5) == []
+
+
+def test_a_wait_takes_no_more_than_there_are_slots(queue: Queue) -> None:
+    queue.read("e1", 1)
+    queue.publish([(p, f"{p.name}{n}") for p in Priority for n in range(3)])
+    taken = queue.wait_messages("e1", 2, 1.0)
+    assert [m.task_id for m in taken] == ["URGENT0", "NORMAL0"]
+
+
+def test_a_blocked_reader_wakes_for_a_message(queue: Queue, valkey: ValkeyServer) -> None:
+    queue.read("e1", 1)
+    got: list[str] = []
+    reader = threading.Thread(target=lambda: got.extend(m.task_id for m in queue.wait_messages("e1", 3, 4.0)))
+    reader.start()
+    other = Queue(valkey.url)
+    other.publish([(Priority.NORMAL, "t1")])
+    reader.join(5)
+    other.close()
+    assert got == ["t1"]
+
+
+def test_a_flush_while_blocked_is_survived(queue: Queue, valkey: ValkeyServer) -> None:
+    queue.read("e1", 1)
+    got: list[object] = []
+    reader = threading.Thread(target=lambda: got.append(queue.wait_messages("e1", 3, 4.0)))
+    reader.start()
+    other = Queue(valkey.url)
+    wait_until(lambda: other._redis.info("clients")["blocked_clients"] == 1)
+    other._redis.flushall()
+    reader.join(5)
+    assert got == [[]]
+    other.publish([(Priority.NORMAL, "after")])
+    other.close()
+    wait_until(lambda: [m.task_id for m in queue.read("e1", 3)] == ["after"])
+
+
+def test_messages_of_a_dead_consumer_are_taken_over(queue: Queue) -> None:
+    queue.read("dead", 1)
+    queue.publish([(Priority.NORMAL, "t1")])
+    assert len(queue.read("dead", 1)) == 1
+    assert queue.take_over("alive", 60_000) == []
+    taken = queue.take_over("alive", 0)
+    assert [m.task_id for m in taken] == ["t1"]
+    queue.ack(taken)
+    assert queue.undelivered() == set()
+    assert queue.idle_consumers(0) >= {"dead"}
+    queue.forget_consumer("dead")
+    assert "dead" not in queue.idle_consumers(-1)
+
+
+def test_a_consumer_that_still_holds_messages_is_not_deleted(queue: Queue) -> None:
+    queue.read("e1", 1)
+    queue.publish([(Priority.NORMAL, "t1")])
+    queue.read("e1", 1)
+    queue.forget_consumer("e1")
+    assert [m.task_id for m in queue.take_over("e2", 0)] == ["t1"]
+
+
+def test_the_bell_rings_once_for_many(queue: Queue) -> None:
+    for _ in range(5):
+        queue.ring()
+    assert queue.wait_rung(0.1) is True
+    assert queue.wait_rung(0.1) is False
+
+
+def test_cancels_are_heard_from_the_position_on(queue: Queue) -> None:
+    queue.announce_cancelled(["old"])
+    position = queue.cancelled_position()
+    queue.announce_cancelled(["new1", "new2"])
+    position, ids = queue.wait_cancelled(position, 0.5)
+    assert ids == ["new1", "new2"]
+    assert queue.wait_cancelled(position, 0.1) == (position, [])
+
+
+def test_heartbeats(queue: Queue) -> None:
+    queue.beat("e1", {"now": 1.5, "slots": 4})
+    assert queue.heartbeats() == {"e1": {"now": 1.5, "slots": 4}}
+    queue.forget_executor("e1")
+    assert queue.heartbeats() == {}
+
+
+def test_a_server_that_is_gone_is_an_outage_and_its_return_is_noticed(valkey: ValkeyServer) -> None:
+    queue = Queue(valkey.url)
+    queue.ring()
+    valkey.kill()
+    with pytest.raises(QueueUnavailable):
+        queue.ring()
+    valkey.start()
+    queue.ring()
+    assert queue.wait_rung(0.5) is True
+    queue.close()

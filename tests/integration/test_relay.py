@@ -1,0 +1,152 @@
+"""The relay on real rows and a real Valkey: fair turns, a bounded window, and repair of whatever was lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.db.database import Rows
+from api.db.models import Task
+from api.db.services.publish_service import PublishService
+from common.ids import new_id
+from common.settings import RelaySettings
+from common.task_state import Priority
+from rag.svr.relay import Relay, RelayConfig
+from rag.utils.redis_conn import Queue
+from tests.conftest import wait_until
+from tests.world import World
+
+
+@pytest.fixture
+def world(rows: Rows) -> World:
+    return World(rows)
+
+
+def relay_of(world: World, queue: Queue, holder: str = "e1:boot", **changes: float) -> Relay:
+    settings = RelaySettings().model_copy(update=changes)
+    return Relay(RelayConfig(settings, holder), PublishService(world.rows), queue)
+
+
+def standing(queue: Queue, consumer: str = "probe") -> list[str]:
+    return [m.task_id for m in queue.read(consumer, 1000)]
+
+
+def test_a_parse_is_published_once(world: World, queue: Queue) -> None:
+    doc_id = world.document()
+    world.parsing.start([doc_id])
+    relay = relay_of(world, queue)
+    assert relay.publish() == 1
+    assert relay.publish() == 0
+    assert standing(queue) == world.pending(doc_id)
+
+
+def test_tenants_take_turns_and_urgent_tasks_overtake(world: World) -> None:
+    bulk_tenant, small_tenant = new_id(), new_id()
+    bulk_kb, small_kb = world.dataset(bulk_tenant), world.dataset(small_tenant)
+    bulk = [world.document(tenant_id=bulk_tenant, kb_id=bulk_kb) for _ in range(30)]
+    world.parsing.start(bulk)
+    small = world.document(tenant_id=small_tenant, kb_id=small_kb)
+    world.parsing.start([small])
+    urgent = world.document(tenant_id=bulk_tenant, kb_id=bulk_kb, priority=Priority.URGENT)
+    world.parsing.start([urgent])
+    chosen = [c.task_id for c in world.publishing.mark_next(4)]
+    assert chosen[0] == world.pending(urgent)[0]
+    assert world.pending(small)[0] in chosen[:3]
+    assert [c.priority for c in world.publishing.mark_next(4)] == [Priority.NORMAL] * 4
+
+
+def test_nothing_starves_under_urgent_work(world: World) -> None:
+    old = world.document(priority=Priority.BULK)
+    world.parsing.start([old])
+    world.parsing.start([world.document(priority=Priority.URGENT) for _ in range(40)])
+    chosen = [c.task_id for c in world.publishing.mark_next(20)]
+    assert world.pending(old)[0] in chosen
+
+
+def test_a_task_waits_for_its_time(world: World) -> None:
+    doc_id = world.document()
+    world.parsing.start([doc_id])
+    world.rows.execute("UPDATE task SET run_after = run_after + 60000 WHERE doc_id = ?", (doc_id,))
+    assert world.publishing.mark_next(10) == []
+    due_ms = world.publishing.next_due_ms()
+    assert due_ms is not None
+    assert 50_000 < due_ms <= 60_000
+
+
+def test_streams_stay_within_the_window(world: World, queue: Queue) -> None:
+    world.parsing.start([world.document() for _ in range(40)])
+    relay = relay_of(world, queue, window=8)
+    assert relay.publish() == 8
+    assert relay.publish() == 0
+    messages = queue.read("e1", 4)
+    queue.ack(messages)
+    assert relay.publish() == 4
+
+
+def test_a_drained_window_grows(world: World, queue: Queue) -> None:
+    world.parsing.start([world.document() for _ in range(40)])
+    relay = relay_of(world, queue, window=8)
+    assert relay.publish() == 8
+    queue.ack(queue.read("e1", 8))
+    assert relay.publish() == 16
+
+
+def test_a_flush_is_repaired(world: World, queue: Queue) -> None:
+    docs = [world.document() for _ in range(5)]
+    world.parsing.start(docs)
+    relay = relay_of(world, queue, unmark_after_s=0.001)
+    assert relay.publish() == 5
+    queue._redis.flushall()
+    wait_until(relay.repair)
+    assert sorted(standing(queue)) == sorted(t for d in docs for t in world.pending(d))
+
+
+def test_a_publish_that_was_marked_but_never_sent_is_repaired(world: World, queue: Queue) -> None:
+    doc_id = world.document()
+    world.parsing.start([doc_id])
+    assert len(world.publishing.mark_next(10)) == 1
+    relay = relay_of(world, queue, unmark_after_s=0.001)
+    assert relay.publish() == 0
+    wait_until(relay.repair)
+    assert standing(queue) == world.pending(doc_id)
+
+
+def test_what_stands_in_a_stream_is_not_sent_twice(world: World, queue: Queue) -> None:
+    world.parsing.start([world.document() for _ in range(3)])
+    relay = relay_of(world, queue, unmark_after_s=0.001)
+    relay.publish()
+    wait_until(lambda: len(world.publishing.published_before(1)) == 3)
+    assert relay.repair() == 0
+    assert len(standing(queue)) == 3
+
+
+def test_messages_that_a_dead_executor_read_are_sent_again(world: World, queue: Queue) -> None:
+    doc_id = world.document()
+    world.parsing.start([doc_id])
+    relay = relay_of(world, queue, unmark_after_s=0.05)
+    relay.publish()
+    assert standing(queue, "dead") == world.pending(doc_id)
+    wait_until(relay.repair)
+    assert standing(queue, "alive") == world.pending(doc_id)
+
+
+def test_one_leads_until_it_steps_down_or_its_lease_ends(world: World, queue: Queue) -> None:
+    first, second = relay_of(world, queue, "e1:a"), relay_of(world, queue, "e2:b")
+    assert first.run_once() is True
+    assert second.run_once() is False
+    assert world.publishing.lead("relay", "e1:a", -1) is True  # its lease ends now
+    wait_until(second.run_once)
+    assert world.publishing.lead("relay", "e1:a", 1000) is False
+    world.publishing.step_down("relay", "e2:b")
+    assert world.publishing.lead("relay", "e1:a", 1000) is True
+
+
+def test_a_task_that_went_back_is_published_again(world: World, queue: Queue) -> None:
+    doc_id = world.document()
+    world.parsing.start([doc_id])
+    relay = relay_of(world, queue)
+    relay.publish()
+    queue.ack(queue.read("e1", 5))
+    world.claim_all(doc_id, owner="e1:dead")
+    world.tasks.hand_back("e1:dead", "its process died")
+    assert Task.get(Task.doc_id == doc_id).published_at == 0
+    assert relay.publish() == 1

@@ -1,0 +1,143 @@
+"""PDF files for tests, made on the spot: what stands on which page is known to the letter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fpdf import FPDF
+
+_TOPICS = ("harvest", "lighthouse", "clockwork", "glacier", "orchard", "telegraph", "volcano", "archive")
+
+# A document that opens and has no page in it.
+NO_PAGES = b"""%PDF-1.4
+1 0 obj
+<< /Type /Catalog /Pages 2 0 R >>
+endobj
+2 0 obj
+<< /Type /Pages /Kids [] /Count 0 >>
+endobj
+xref
+0 3
+0000000000 65535 f\x20
+0000000009 00000 n\x20
+0000000058 00000 n\x20
+trailer
+<< /Size 3 /Root 1 0 R >>
+startxref
+110
+%%EOF
+"""
+
+
+def sentence(page: int, number: int) -> str:
+    """Sentence `number` of page `page`, both from 1: no two are the same."""
+    topic = _TOPICS[(page * 3 + number) % len(_TOPICS)]
+    return f"Remark {number} on sheet {page} tells how the {topic} was kept by seven patient people."
+
+
+def write_pages(
+    path: Path, pages: int, sentences: int = 12, *, title: str = "", heading: str = "", footer: bool = False
+) -> Path:
+    """`sentences` on each page, three a paragraph; `heading` with the page's number above them in large type."""
+    pdf = _new(title)
+    for page in range(1, pages + 1):
+        pdf.add_page()
+        if heading:
+            _line(pdf, f"{heading} {page}", size=18, height=14)
+        for first in range(1, sentences + 1, 3):
+            last = min(first + 3, sentences + 1)
+            pdf.multi_cell(0, 5, " ".join(sentence(page, number) for number in range(first, last)))
+            pdf.ln(4)
+        if footer:
+            pdf.set_y(-15)
+            pdf.cell(0, 5, f"The quarterly report - {page}", align="C")
+    return _write(pdf, path)
+
+
+def write_outlined(path: Path, chapters: Sequence[str], pages_each: int = 2) -> Path:
+    """A chapter of `pages_each` pages for each title, which stands on its first page and in the outline."""
+    pdf = _new()
+    page = 0
+    for number, title in enumerate(chapters, start=1):
+        for part in range(pages_each):
+            pdf.add_page()
+            page += 1
+            if part == 0:
+                pdf.start_section(title)
+                _line(pdf, f"{number}. {title}", size=16, height=12)
+            pdf.multi_cell(0, 5, " ".join(sentence(page, number) for number in range(1, 7)))
+    return _write(pdf, path)
+
+
+def write_columns(path: Path, left: str, right: str, title: str = "") -> Path:
+    """Two columns, drawn line by line across the page, as many programs do; `title` goes across both."""
+    pdf = _new()
+    pdf.add_page()
+    if title:
+        _line(pdf, title, size=18, height=14)
+    top = pdf.get_y()
+    columns = (_wrapped(pdf, left, 88), _wrapped(pdf, right, 88))
+    for row in range(max(len(lines) for lines in columns)):
+        for x, lines in zip((10, 110), columns, strict=True):
+            if row < len(lines):
+                pdf.set_xy(x, top + 5 * row)
+                pdf.cell(88, 5, lines[row])
+    return _write(pdf, path)
+
+
+def write_lines(path: Path, pages: Sequence[Sequence[str]], *, size: float = 11, height: float = 5) -> Path:
+    """Exactly these lines on these pages."""
+    pdf = _new()
+    for lines in pages:
+        pdf.add_page()
+        for line in lines:
+            _line(pdf, line, size=size, height=height)
+    return _write(pdf, path)
+
+
+def write_encrypted(path: Path, password: str = "sesame") -> Path:
+    pdf = _new()
+    pdf.set_encryption(owner_password="owner", user_password=password)
+    pdf.add_page()
+    pdf.cell(0, 5, "Nobody reads this without the password.")
+    return _write(pdf, path)
+
+
+def write_truncated(path: Path, keep: float) -> Path:
+    """The first part of a good file: `keep` of its bytes."""
+    data = write_pages(path, 6).read_bytes()
+    path.write_bytes(data[: int(len(data) * keep)])
+    return path
+
+
+def _new(title: str = "") -> FPDF:
+    pdf = FPDF()
+    pdf.set_auto_page_break(auto=False)
+    pdf.set_font("Helvetica", size=11)
+    if title:
+        pdf.set_title(title)
+        pdf.set_author("A. Writer")
+    return pdf
+
+
+def _line(pdf: FPDF, text: str, *, size: float, height: float) -> None:
+    pdf.set_font_size(size)
+    pdf.cell(0, height, text, new_x="LMARGIN", new_y="NEXT")
+    pdf.set_font_size(11)
+
+
+def _wrapped(pdf: FPDF, text: str, width: float) -> list[str]:
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if pdf.get_string_width(longer) > width - 2:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def _write(pdf: FPDF, path: Path) -> Path:
+    pdf.output(str(path))
+    return path

@@ -1,0 +1,24 @@
+"""Words that a question asks for are marked where they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.db.services.highlight import highlight
+from rag.utils.terms import analyse
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "expected"),
+    [
+        ("Rivers flow, a river flows", "flowing", "Rivers <em>flow</em>, a river <em>flows</em>"),
+        ("nothing here", "river", "nothing here"),
+        ("ISO-9001 is a norm", "iso 9001", "<em>ISO-9001</em> is a norm"),
+        ("我们住在北京市中心", "北京", "我们住在<em>北京</em>市中心"),
+        ("我们住在北京市中心", "北京市", "我们住在<em>北京市</em>中心"),
+        ("Der Ärger wächst", "ÄRGER", "Der <em>Ärger</em> wächst"),
+        ("", "river", ""),
+    ],
+)  # fmt: skip
+def test_highlight(text: str, question: str, expected: str) -> None:
+    assert highlight(text, frozenset(analyse(question))) == expected

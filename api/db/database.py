@@ -93,7 +93,7 @@ class Rows:
         """Raise RowsUnavailable unless the database answers now."""
         try:
             self.clock()
-        except peewee.DatabaseError as exc:
+        except peewee.PeeweeException as exc:
             self.close_connection()
             raise RowsUnavailable(f"the database does not answer: {exc}") from exc
 

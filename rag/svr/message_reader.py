@@ -1,11 +1,9 @@
 """Brings messages from the streams to the database thread as claims. A thread of its own waits in blocking reads, so
-that nothing polls; it asks for no more than there are free slots. Acks go out in a second thread, after the
-claim has committed."""
+that nothing polls; it asks for no more than there are free slots. Messages are acked once the claim has committed."""
 
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 from collections.abc import Callable, Sequence
 
@@ -13,6 +11,7 @@ from api.db.services.task_requests import Claim, ClaimedTask
 from common.errors import PagemillError, QueueUnavailable
 from common.ids import new_token
 from rag.svr.fence import steady_s
+from rag.svr.outbox import Outbox
 from rag.svr.rows_thread import Reply, RowsThread
 from rag.utils.redis_conn import PRIORITIES, Message, Queue
 
@@ -58,28 +57,23 @@ class MessageReader:
     def __init__(
         self,
         messages: Queue,
+        outbox: Outbox,
         rows: RowsThread,
         slots: Slots,
         owner: str,
         on_claimed: Callable[[Sequence[ClaimedTask], float], None],
     ) -> None:
         self._messages = messages
+        self._outbox = outbox
         self._rows = rows
         self._slots = slots
         self._owner = owner
         self._on_claimed = on_claimed
         self._stopping = threading.Event()
-        self._acks: queue.SimpleQueue[Sequence[Message] | None] = queue.SimpleQueue()
-        self._reader = threading.Thread(target=self._read_loop, name="reader", daemon=True)
-        self._acker = threading.Thread(target=self._ack_loop, name="acker", daemon=True)
+        self._thread = threading.Thread(target=self._read_loop, name="reader", daemon=True)
 
     def start(self) -> None:
-        self._reader.start()
-        self._acker.start()
-
-    def ring(self) -> None:
-        """Tell the relay that tasks wait; from any thread, without waiting."""
-        self._acks.put(())
+        self._thread.start()
 
     def stop(self) -> None:
         """Ask for nothing more. What is already read is still claimed."""
@@ -87,10 +81,8 @@ class MessageReader:
         self._slots.give(1)  # wakes a reader that waits for a slot; nothing is claimed with it any more
 
     def join(self) -> None:
-        """Wait until both threads have ended; then the consumer can be deleted without dropping a message."""
-        self._reader.join()
-        self._acks.put(None)
-        self._acker.join()
+        """Wait until the thread has ended; from then on nothing more is read."""
+        self._thread.join()
 
     def _read_loop(self) -> None:
         while True:
@@ -132,13 +124,5 @@ class MessageReader:
             log.warning("%d messages could not be claimed: %s", len(found), reply)
             return []
         assert isinstance(reply, list)
-        self._acks.put(found)
+        self._outbox.ack(found)
         return reply
-
-    def _ack_loop(self) -> None:
-        """Each batch of acks rings the relay as well: there is room in the streams again."""
-        while (messages := self._acks.get()) is not None:
-            try:
-                self._messages.ack(messages)
-            except QueueUnavailable as exc:
-                log.warning("%d messages stay unacknowledged for now: %s", len(messages), exc)

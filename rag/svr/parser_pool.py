@@ -3,6 +3,7 @@ hangs, runs out of memory or is no longer waited for. What they do is in parser_
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from rag.svr.parser_protocol import (
     Request,
 )
 
+log = logging.getLogger(__name__)
 OnProgress = Callable[[int], None]
 Answer = Prepared | Parsed | Failed
 
@@ -100,6 +102,19 @@ class ParserPool:
     @property
     def pids(self) -> tuple[int, ...]:
         return tuple(sorted(child.process.pid for child in self._children))
+
+    async def warm(self) -> None:
+        """Start every process now, so that the first document does not wait for its imports."""
+        async with trio.open_nursery() as nursery:
+            for _ in range(self._config.max_parsers):
+                nursery.start_soon(self._warm_one)
+
+    async def _warm_one(self) -> None:
+        async with self._limiter:
+            try:
+                self._idle.append(await self._start())
+            except ParserLost as exc:
+                log.warning("%s; the first task will try again", exc)
 
     async def prepare(self, path: Path, name: str) -> Profile:
         """The profile of the file. Raises a DocumentError, ParserLost or AttemptFailed."""

@@ -26,12 +26,10 @@ class _Asked:
 
 
 class RowsThread:
-    """`close` answers what was asked before it. An error that is not Pagemill's own ends the executor: the thread
-    hands it to `on_crash`, and every claim goes back by its lease."""
+    """`close` answers what was asked before it. An error that is not Pagemill's own ends the thread, which calls
+    `on_crash` in trio's: the executor must end then, and every claim goes back."""
 
-    def __init__(
-        self, tasks: TaskService, token: trio.lowlevel.TrioToken, on_crash: Callable[[BaseException], None]
-    ) -> None:
+    def __init__(self, tasks: TaskService, token: trio.lowlevel.TrioToken, on_crash: Callable[[], None]) -> None:
         self._tasks = tasks
         self._token = token
         self._on_crash = on_crash
@@ -64,16 +62,18 @@ class RowsThread:
         await trio.to_thread.run_sync(self._thread.join)
 
     def _run(self) -> None:
+        in_order = False
         try:
             while (first := self._asked.get()) is not None:
                 batch, last = self._queued_behind(first)
                 replies = self._answer([asked.request for asked in batch])
                 self._token.run_sync_soon(_deliver, batch, replies)
                 if last:
-                    return
-        except BaseException as exc:
-            self._token.run_sync_soon(self._on_crash, exc)
-            raise
+                    break
+            in_order = True
+        finally:
+            if not in_order:
+                self._token.run_sync_soon(self._on_crash)
 
     def _queued_behind(self, first: _Asked) -> tuple[list[_Asked], bool]:
         batch = [first]

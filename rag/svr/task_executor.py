@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import trio
@@ -17,6 +19,7 @@ import trio
 from api.db.database import Rows, open_rows
 from api.db.services.publish_service import PublishService
 from api.db.services.stale_service import StaleService
+from api.db.services.task_requests import Renew
 from api.db.services.task_service import Limits, TaskService
 from common.errors import Outage
 from common.settings import Settings
@@ -26,10 +29,12 @@ from rag.svr.cancel_listener import listen
 from rag.svr.heartbeat import CurrentTask, ExecutorState, Heartbeat
 from rag.svr.maintenance import Maintenance, MaintenanceConfig
 from rag.svr.message_reader import MessageReader, Slots
+from rag.svr.outbox import Outbox
 from rag.svr.relay import Relay, RelayConfig
 from rag.svr.rows_thread import RowsThread
 from rag.svr.running import RunningConfig, RunningTasks
 from rag.svr.worker import WorkerParts
+from rag.utils.doc_index import DocIndex
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.embedder import PackagedEmbedder
 from rag.utils.folder_store import FolderStore
@@ -50,61 +55,62 @@ class Executor:
         self._name = name
         self._stop_loops = threading.Event()
         self._draining = False
+        self._crashed = False
 
     async def run(self) -> None:
         settings = self._settings
         messages = Queue(settings.queue_url, settings.queue.namespace)
+        outbox = Outbox(messages)
         rows = open_rows(settings.database_url)
-        index = EmbeddedIndex(settings.index_dir, settings.index)
+        tasks = TaskService(rows, Limits.of(settings), outbox.ring)
         pool_config = parser_pool.Config.of(settings)
         async with parser_pool.ParserPool(pool_config) as parsers, trio.open_nursery() as nursery:
-            crashed: list[BaseException] = []
-
-            def on_crash(exc: BaseException) -> None:
-                crashed.append(exc)
-                self._stop_loops.set()
-                nursery.cancel_scope.cancel()
-
-            reader: MessageReader
-            tasks = TaskService(rows, Limits.of(settings), lambda: reader.ring())
-            rows_thread = RowsThread(tasks, trio.lowlevel.current_trio_token(), on_crash)
+            nursery.start_soon(parsers.warm)
+            parts = await self._parts(parsers)
+            rows_thread = RowsThread(tasks, trio.lowlevel.current_trio_token(), partial(self._crash, nursery))
             slots = Slots(settings.executor.max_concurrent_tasks)
-            parts = WorkerParts(
-                settings=settings.tasks,
-                store=FolderStore(settings.store_dir),
-                parsers=parsers,
-                embedder=await trio.to_thread.run_sync(PackagedEmbedder, settings.embedding),
-                index=index,
-                embedders=trio.CapacityLimiter(settings.executor.max_embedders),
-                index_writers=trio.CapacityLimiter(settings.executor.max_index_writers),
-            )
             config = RunningConfig(settings.executor, settings.tasks)
             running = RunningTasks(config, parts, rows_thread, slots, nursery)
-            reader = MessageReader(messages, rows_thread, slots, self._owner, running.start)
-            loops = self._loops(rows, tasks, index, messages, running, slots)
+            reader = MessageReader(messages, outbox, rows_thread, slots, self._owner, running.start)
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-                for loop in loops:
+                for loop in self._loops(rows, tasks, parts.index, messages, running, slots):
                     nursery.start_soon(self._run_loop, loop, rows)
                 nursery.start_soon(running.renew_forever)
                 nursery.start_soon(running.fence_forever)
                 reader.start()
                 log.info("executor %s is ready: %d slots", self._name, slots.count)
-                async for _ in signals:
-                    break
+                await anext(signals)
                 log.info("executor %s drains", self._name)
-                await self._shut_down(reader, running, rows_thread, messages)
+                await self._shut_down(reader, running, rows_thread)
                 nursery.cancel_scope.cancel()
-        if crashed:
-            raise crashed[0]
-        index.close()
-        messages.close()
+        if self._crashed:
+            sys.exit("the database thread ended with the error above")
+        self._leave(outbox, messages)
+        parts.index.close()
         log.info("executor %s has stopped", self._name)
+
+    async def _parts(self, parsers: parser_pool.ParserPool) -> WorkerParts:
+        settings = self._settings
+        return WorkerParts(
+            settings=settings.tasks,
+            store=FolderStore(settings.store_dir),
+            parsers=parsers,
+            embedder=await trio.to_thread.run_sync(PackagedEmbedder, settings.embedding),
+            index=EmbeddedIndex(settings.index_dir, settings.index),
+            embedders=trio.CapacityLimiter(settings.executor.max_embedders),
+            index_writers=trio.CapacityLimiter(settings.executor.max_index_writers),
+        )
+
+    def _crash(self, nursery: trio.Nursery) -> None:
+        self._crashed = True
+        self._stop_loops.set()
+        nursery.cancel_scope.cancel()
 
     def _loops(
         self,
         rows: Rows,
         tasks: TaskService,
-        index: EmbeddedIndex,
+        index: DocIndex,
         messages: Queue,
         running: RunningTasks,
         slots: Slots,
@@ -146,20 +152,24 @@ class Executor:
         finally:
             self._stop_loops.set()
 
-    async def _shut_down(
-        self, reader: MessageReader, running: RunningTasks, rows_thread: RowsThread, messages: Queue
-    ) -> None:
+    async def _shut_down(self, reader: MessageReader, running: RunningTasks, rows_thread: RowsThread) -> None:
         self._draining = True
         reader.stop()
-        await running.drain()
         await trio.to_thread.run_sync(reader.join)
-        await running.drain()  # what the reader claimed while it was being stopped
+        with suppress(Outage):
+            await rows_thread.ask(Renew(()))  # answered after the reader's last claim, which is running by then
+        await running.drain()
         self._stop_loops.set()
         await rows_thread.close()
+
+    def _leave(self, outbox: Outbox, messages: Queue) -> None:
+        """Leave the group, when every message that was read is acked."""
+        outbox.close()
         try:
-            await trio.to_thread.run_sync(messages.forget_consumer, self._owner)
+            messages.forget_consumer(self._owner)
         except Outage as exc:
             log.info("could not leave the group: %s", exc)
+        messages.close()
 
     def _state(self, running: RunningTasks, slots: Slots) -> ExecutorState:
         now_s = time.monotonic()

@@ -1,0 +1,110 @@
+"""Bad files and bad requests on the running product: a clear error, and nothing lost or stuck."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.instance import Instance
+from tests.conftest import missing
+from tests.pdfs import NO_PAGES, sentence, write_encrypted, write_pages, write_truncated
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(scope="module")
+def instance(short_dir: Path) -> Iterator[Instance]:
+    made = Instance(short_dir / "bad")
+    made.start()
+    yield made
+    made.stop(signal.SIGTERM)
+
+
+def failure_of(instance: Instance, path: Path, **parser_config: object) -> str:
+    """Upload and parse a file that can't be parsed; what its document says at the end."""
+    body = {"name": path.stem, **({"parser_config": parser_config} if parser_config else {})}
+    dataset_id = instance.call("POST", "/datasets", body)["data"]["id"]
+    document_id = instance.upload(dataset_id, path)
+    instance.parse(dataset_id, document_id)
+    document = instance.wait_ended(dataset_id, document_id)
+    assert (document["run"], document["progress"]) == ("FAIL", -1.0), document
+    assert instance.parse(dataset_id, document_id) == {"code": 0}  # and it can be tried again
+    assert instance.wait_ended(dataset_id, document_id)["run"] == "FAIL"
+    return str(document["progress_msg"])
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def test_files_that_cannot_be_parsed_say_why(instance: Instance, tmp_path: Path) -> None:
+    html = written(tmp_path / "page.pdf", b"<!doctype html><html><body>no PDF</body></html>")
+    assert "page.pdf is not a PDF" in failure_of(instance, html)
+    assert "empty" in failure_of(instance, written(tmp_path / "nothing.pdf", b""))
+    assert "no page" in failure_of(instance, written(tmp_path / "pageless.pdf", NO_PAGES))
+    assert "password" in failure_of(instance, write_encrypted(tmp_path / "locked.pdf"))
+    assert "damaged" in failure_of(instance, write_truncated(tmp_path / "cut.pdf", 0.3))
+    outside = failure_of(instance, write_pages(tmp_path / "three.pdf", 3), pages=[[10, 20]])
+    assert "pages 10-20 are outside this document, which has 3 pages" in outside
+
+
+def test_pages_that_are_asked_for_are_the_ones_that_are_read(instance: Instance, tmp_path: Path) -> None:
+    config = {"pages": [[2, 3], [5, 99]], "task_page_size": 1}
+    dataset_id = instance.call("POST", "/datasets", {"name": "some pages", "parser_config": config})["data"]["id"]
+    document_id = instance.upload(dataset_id, write_pages(tmp_path / "six.pdf", 6))
+    instance.parse(dataset_id, document_id)
+    assert instance.wait_ended(dataset_id, document_id)["run"] == "DONE"
+    chunks = instance.call("GET", f"/datasets/{dataset_id}/documents/{document_id}/chunks?page_size=100")["data"]
+    assert sorted({c["positions"][0][0] for c in chunks["chunks"]}) == [2, 3, 5, 6]
+    assert instance.search(dataset_id, sentence(5, 2))[0]["positions"][0][0] == 5
+
+
+def test_requests_that_cannot_be_done_change_nothing(instance: Instance, tmp_path: Path) -> None:
+    dataset_id = instance.dataset("requests")
+    document_id = instance.upload(dataset_id, write_pages(tmp_path / "long.pdf", 400, sentences=30))
+    assert instance.parse(dataset_id, document_id) == {"code": 0}
+    second = instance.parse(dataset_id, document_id)
+    assert second["code"] == 102
+    assert "currently being processed" in second["message"]
+    path = f"/datasets/{dataset_id}/chunks"
+    assert instance.call("DELETE", path, {"document_ids": [document_id]}) == {"code": 0}
+    assert instance.document(dataset_id, document_id)["run"] == "CANCEL"
+    assert instance.search(dataset_id, sentence(1, 1)) == []
+    refused = instance.call("DELETE", path, {"document_ids": [document_id]})
+    assert refused["code"] == 102
+    assert "has not started or already completed" in refused["message"]
+    assert instance.parse("0" * 32, document_id)["code"] == 102
+    assert instance.call("GET", "/datasets/" + "0" * 32)["code"] == 102
+    assert instance.call("GET", "/nothing/here")["code"] == 404
+
+
+def test_a_disk_that_is_full_leaves_no_half_file_and_no_row(short_dir: Path, tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        missing("root, which it takes to mount a small disk,")
+    disk = short_dir / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True)
+    assert mounted.returncode == 0, mounted.stderr
+    instance = Instance(short_dir / "full", PAGEMILL_STORE_URL=f"file://{disk}")
+    try:
+        instance.start()
+        dataset_id = instance.dataset()
+        big = written(tmp_path / "big.txt", os.urandom(4_000_000))
+        with pytest.raises(AssertionError, match="disk is full"):
+            instance.upload(dataset_id, big)
+        assert instance.call("GET", f"/datasets/{dataset_id}/documents")["data"]["total"] == 0
+        assert [p for p in disk.rglob("*") if p.is_file()] == []
+        small = instance.upload(dataset_id, written(tmp_path / "small.txt", b"There is room for a small one."))
+        instance.parse(dataset_id, small)
+        assert instance.wait_ended(dataset_id, small)["run"] == "DONE"
+        assert instance.stop() == 0
+    finally:
+        if instance.is_alive:
+            instance.stop(signal.SIGKILL)
+        subprocess.run(["umount", "-l", str(disk)], check=True)

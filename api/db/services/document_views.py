@@ -13,7 +13,7 @@ from api.db.database import Rows
 from api.db.models import Document, Task
 from api.db.services.dataset_service import nicknames
 from api.db.services.status_text import QUEUE_HORIZON, OpenTask, StatusFacts, progress_of, status_text
-from common.task_state import DocumentRun, TaskState, TaskType
+from common.task_state import DocumentRun, Priority, TaskState, TaskType
 from rag.parser.blocks import Unit
 
 
@@ -98,17 +98,27 @@ def _queued_before(documents: Sequence[Document]) -> dict[str, int]:
     those of others do not stand in front."""
     if not documents:
         return {}
-    waiting = (
-        Task.select(Task.doc_id)
-        .where((Task.state == TaskState.PENDING) & (Task.tenant_id == documents[0].tenant_id))
-        .order_by(Task.priority.desc(), Task.id)
-        .limit(QUEUE_HORIZON)
-    )
-    order = [task.doc_id for task in waiting]
+    order = _waiting_order(documents[0].tenant_id)
     places = {doc_id: place for place, doc_id in reversed(list(enumerate(order)))}
     if len(order) < QUEUE_HORIZON:
         return places
     return {row.id: places.get(row.id, QUEUE_HORIZON) for row in documents}
+
+
+def _waiting_order(tenant_id: str) -> list[str]:
+    """Documents of the tenant's waiting tasks in the order in which they are taken, as far as it is looked at: what is
+    published already, then lane by lane as the relay goes through its index."""
+    waiting = Task.select(Task.doc_id).where((Task.state == TaskState.PENDING) & (Task.tenant_id == tenant_id))
+    published = waiting.where(Task.published_at > 0).order_by(Task.published_at)
+    lanes = [
+        waiting.where((Task.published_at == 0) & (Task.priority == int(priority))).order_by(Task.run_after, Task.id)
+        for priority in sorted(Priority, reverse=True)
+    ]
+    order: list[str] = []
+    for query in (published, *lanes):
+        if len(order) < QUEUE_HORIZON:
+            order += [task.doc_id for task in query.limit(QUEUE_HORIZON - len(order))]
+    return order
 
 
 def _facts(

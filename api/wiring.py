@@ -60,5 +60,6 @@ def connect(settings: Settings) -> Services:
         store=store,
         index=index,
         health={"database": rows.check, "queue": messages.check, "index": index.check, "store": store.check},
+        executors_alive=lambda: sum(beat.is_alive for beat in messages.executors()),
         version=VERSION,
     )

@@ -202,6 +202,7 @@ def rest_world(folder: Path, server: ServerSettings | None = None) -> Iterator[R
         store=store,
         index=index,
         health={"database": rows.check, "queue": lambda: None, "index": index.check, "store": store.check},
+        executors_alive=lambda: 2,
         version="1.2.3",
     )
     app = create_app(services)

@@ -93,4 +93,7 @@ def _http(error: HTTPException) -> Response:
 def _uncaught(error: Exception) -> Response:
     """What went wrong is in the log under the request's id; a stranger learns the id only."""
     log.error("request %s failed", g.request_id, exc_info=error)
-    return _failure(UNCAUGHT, f"Internal error: the server's log has it under request {g.request_id}")
+    answer = _failure(UNCAUGHT, f"Internal error: the server's log has it under request {g.request_id}")
+    if not request.path.startswith("/api/"):
+        answer.status_code = 500  # pages and probes go by the status; RAGFlow's clients by the code
+    return answer

@@ -6,6 +6,7 @@ from flask import Blueprint, Response, jsonify, make_response, render_template, 
 
 from api.apps.health import check_parts
 from api.apps.services import services
+from common.errors import QueueUnavailable
 
 bp = Blueprint("pages", __name__)
 
@@ -21,12 +22,21 @@ def index() -> Response:
         version=services().version,
         parts=check_parts(services().health),
         address=request.host_url.rstrip("/"),
+        executors=_executors(),
         model=services().settings.embedding.model,
     )
     response = make_response(page)
     response.headers["Content-Security-Policy"] = _CSP
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
+
+
+def _executors() -> str:
+    try:
+        count = services().executors_alive()
+    except QueueUnavailable:
+        return "unknown while the queue is away"
+    return f"{count} running" if count else "none is running: nothing is being parsed"
 
 
 @bp.get("/healthz")

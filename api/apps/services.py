@@ -23,7 +23,8 @@ _KEY = "pagemill"
 
 @dataclass(frozen=True)
 class Services:
-    """`health` names the parts that must answer for this server to be ready: each check raises if its part is away."""
+    """`health` names the parts that must answer for this server to be ready: each check raises if its part is away.
+    `executors_alive` counts those whose heartbeat is fresh; it raises if the queue is away."""
 
     settings: Settings
     accounts: AccountService
@@ -35,6 +36,7 @@ class Services:
     store: ObjectStore
     index: DocIndex
     health: Mapping[str, Callable[[], None]]
+    executors_alive: Callable[[], int]
     version: str
 
 

@@ -20,9 +20,7 @@ from rag.svr.data_folder import DataFolder
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.embedder import PackagedEmbedder
 from rag.utils.folder_store import FolderStore
-from rag.utils.redis_conn import Queue
 
-_ALIVE_S = 5.0
 _LEAST_FREE_BYTES = 1 << 30
 
 
@@ -126,7 +124,7 @@ def _check_model(settings: Settings) -> None:
 
 
 def _check_executors(settings: Settings) -> None:
-    if not any(e["alive"] for e in _executors(open_queue(settings))):
+    if not any(beat.is_alive for beat in open_queue(settings).executors()):
         raise NotFound("no executor is alive: nothing is being parsed")
 
 
@@ -135,7 +133,7 @@ def _facts(settings: Settings) -> dict[str, Any]:
     note = DataFolder(settings).read_note()
     try:
         queue = open_queue(settings)
-        executors = _executors(queue)
+        executors = [{**b.said, "age_s": b.age_s, "alive": b.is_alive} for b in queue.executors()]
         streams = {s.priority: {"length": s.length, "pending": s.pending} for s in queue.states()}
     except PagemillError:
         executors, streams = [], {}
@@ -147,12 +145,3 @@ def _facts(settings: Settings) -> dict[str, Any]:
         "documents": overview.documents_by_run(),
         "tasks": overview.tasks_by_state(),
     }
-
-
-def _executors(queue: Queue) -> list[dict[str, Any]]:
-    now_s = queue.now_s()
-    found = []
-    for beat in queue.heartbeats().values():
-        age_s = round(now_s - float(beat["now"]), 1)
-        found.append({**beat, "age_s": age_s, "alive": age_s < _ALIVE_S})
-    return sorted(found, key=lambda e: str(e["name"]))

@@ -95,7 +95,6 @@ class Maintenance:
                 self._stale.forget(line)
 
     def _forget_dead(self) -> None:
-        now_s = self._messages.now_s()
-        for name, heartbeat in self._messages.heartbeats().items():
-            if now_s - float(heartbeat.get("now", 0)) > _HEARTBEAT_KEPT_S:
-                self._messages.forget_executor(name)
+        for beat in self._messages.executors():
+            if beat.age_s > _HEARTBEAT_KEPT_S:
+                self._messages.forget_executor(beat.name)

@@ -29,6 +29,8 @@ GROUP = "executors"
 PRIORITIES = tuple(sorted((int(p) for p in Priority), reverse=True))
 _CANCELLED_KEPT = 1000
 _TIMEOUT_S = 5.0
+# A heartbeat comes every second; an executor that is silent for this long is dead or cut off.
+_ALIVE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,19 @@ class StreamState:
     priority: int
     length: int
     pending: int
+
+
+@dataclass(frozen=True)
+class ExecutorBeat:
+    """What an executor said of itself last, and how long ago."""
+
+    name: str
+    age_s: float
+    said: dict[str, Any]
+
+    @property
+    def is_alive(self) -> bool:
+        return self.age_s < _ALIVE_S
 
 
 class Queue:
@@ -208,6 +223,11 @@ class Queue:
         with _translated():
             found: dict[Any, Any] = self._redis.hgetall(self._executors)
         return {name: json.loads(text) for name, text in found.items()}
+
+    def executors(self) -> list[ExecutorBeat]:
+        """Every executor that is known, by name, with the age of its last heartbeat by the server's clock."""
+        beats, now_s = self.heartbeats(), self.now_s()
+        return [ExecutorBeat(name, round(now_s - float(beats[name]["now"]), 1), beats[name]) for name in sorted(beats)]
 
     def forget_executor(self, executor: str) -> None:
         with _translated():

@@ -97,6 +97,10 @@ def test_cancels_are_heard_from_the_position_on(queue: Queue) -> None:
 def test_heartbeats(queue: Queue) -> None:
     queue.beat("e1", {"now": 1.5, "slots": 4})
     assert queue.heartbeats() == {"e1": {"now": 1.5, "slots": 4}}
+    (beat,) = queue.executors()
+    assert (beat.name, beat.is_alive, beat.said["slots"]) == ("e1", False, 4)
+    queue.beat("e1", {"now": queue.now_s()})
+    assert queue.executors()[0].is_alive
     queue.forget_executor("e1")
     assert queue.heartbeats() == {}
 

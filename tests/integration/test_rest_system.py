@@ -129,21 +129,43 @@ def test_health_tells_what_is_away(world: RestWorld) -> None:
     def away() -> None:
         raise QueueUnavailable("the queue does not answer")
 
-    def broken() -> None:
-        raise KeyError("secret")
-
-    health = {**world.services.health, "queue": away, "store": broken}
+    health = {**world.services.health, "queue": away}
     client = create_app(replace(world.services, health=health)).test_client()
     response = client.get("/readyz")
     assert response.status_code == 503
     parts = response.get_json()["parts"]
     assert parts["queue"] == "the queue does not answer"
-    assert parts["store"] != "ok" and "secret" not in parts["store"]
-    assert (parts["database"], parts["index"]) == ("ok", "ok")
+    assert (parts["database"], parts["index"], parts["store"]) == ("ok", "ok", "ok")
     response = client.get("/api/v1/system/healthz")
     assert (response.status_code, response.get_json()["redis"], response.get_json()["db"]) == (500, "nok", "ok")
     assert client.get("/healthz").status_code == 200
     assert "the queue does not answer" in client.get("/").text
+
+
+def test_a_check_that_breaks_is_never_taken_for_ready(world: RestWorld) -> None:
+    def broken() -> None:
+        raise KeyError("secret")
+
+    client = create_app(replace(world.services, health={"store": broken})).test_client()
+    response = client.get("/readyz")
+    assert response.status_code == 500
+    assert "secret" not in response.text
+
+
+def test_the_administrators_login_makes_a_first_key(world: RestWorld) -> None:
+    world.services.accounts.create_user("ann@example.com", "ann", "s3same")
+    path = "/api/v1/system/tokens"
+    made = world.client.post(path, auth=("ann@example.com", "s3same")).get_json()
+    assert made["code"] == 0
+    assert world.ok("GET", "/datasets", key=made["data"]["token"]) == []
+    assert world.client.post(path, auth=("ann@example.com", "wrong")).status_code == 401
+    assert world.client.post(path, auth=("bob@example.com", "s3same")).status_code == 401
+
+
+def test_a_key_is_revoked_by_itself(world: RestWorld) -> None:
+    key = world.ok("POST", "/system/tokens")["token"]
+    assert world.ok("DELETE", f"/system/tokens/{key}") is True
+    assert world.call("GET", "/datasets", key=key).status_code == 401
 
 
 def test_keys_are_made_listed_and_revoked(world: RestWorld) -> None:
@@ -163,6 +185,7 @@ def test_keys_are_made_listed_and_revoked(world: RestWorld) -> None:
 def test_the_page_says_what_runs_and_how_to_begin(world: RestWorld) -> None:
     response = world.client.get("/", headers={"Host": "mill.example:9380"})
     assert response.mimetype == "text/html"
+    assert "2 running" in response.text
     assert "Pagemill" in response.text and "1.2.3" in response.text
     assert "export API=http://mill.example:9380/api/v1" in response.text
     assert "<script" not in response.text and "style=" not in response.text

@@ -13,9 +13,11 @@ PagemillError
 │   ├── EncryptedFile        needs a password that was not given or is wrong
 │   ├── NoPages              it opens, and has no page
 │   ├── UnreadableFile       it is damaged beyond reading
-│   └── PagesOutside         the pages asked for are not in it
+│   ├── PagesOutside         the pages asked for are not in it
+│   └── BadPage              a page can't be read, and the settings say that this fails the document
 ├── AttemptFailed            the task's own error; worth another attempt
-├── ParserLost               the parser process died or ran out of time or memory: a loss
+├── ParserLost               the parser process died or ran out of memory: a loss
+│   └── ParserTimeout        it took longer than it may
 ├── Outage                   a server is away or refuses; wait, and use no attempt
 │   ├── RowsUnavailable      the database
 │   ├── QueueUnavailable     Redis
@@ -48,8 +50,9 @@ class PagemillError(Exception):
     verdict = Verdict.RETRY
 
     def __init__(self, public_message: str) -> None:
-        super().__init__(public_message)
-        self.public_message = public_message
+        # Names of files come from anywhere: what can't be stored or sent as UTF-8 is not worth another error.
+        self.public_message = public_message.encode("utf-8", "replace").decode().replace("\0", "")
+        super().__init__(self.public_message)
 
     @property
     def retryable(self) -> bool:
@@ -107,6 +110,10 @@ class PagesOutside(DocumentError):
     code = "pages_outside"
 
 
+class BadPage(DocumentError):
+    code = "bad_page"
+
+
 class AttemptFailed(PagemillError):
     code = "attempt_failed"
 
@@ -114,6 +121,10 @@ class AttemptFailed(PagemillError):
 class ParserLost(PagemillError):
     code = "parser_lost"
     verdict = Verdict.LOSS
+
+
+class ParserTimeout(ParserLost):
+    code = "parser_timeout"
 
 
 class Outage(PagemillError):

@@ -102,12 +102,19 @@ class TaskSettings(_Section):
     outage_patience_s: PositiveFloat = Field(3600.0, description="How long a task waits for a server that is away.")
     task_page_size: Positive = Field(12, description="Pages of a PDF in one task, unless the document says otherwise.")
     task_row_size: Positive = Field(5000, description="Rows of a sheet in one task.")
+    max_backlog: Positive = Field(200_000, description="Waiting tasks past which a parse is refused with 429.")
+    reuse_keep_h: PositiveFloat = Field(24.0, description="Hours that chunks of stopped and failed parses are kept.")
+    keep_finished_h: PositiveFloat = Field(168.0, description="Hours that ended tasks and their timelines are kept.")
+    keep_answers_h: PositiveFloat = Field(24.0, description="Hours that an Idempotency-Key's answer is kept.")
 
 
 class ParserSettings(_Section):
     timeout_s: PositiveFloat = Field(300.0, description="Longest time one range may take to parse.")
     memory_mb: int = Field(4096, ge=256, description="Address space of a parser process, in MiB.")
     tasks_per_process: Positive = Field(500, description="Ranges after which a parser process is replaced.")
+    on_bad_page: Literal["skip", "fail"] = Field(
+        "skip", description="What a page that can't be read does to its document; parser_config can say otherwise."
+    )
 
 
 class RelaySettings(_Section):

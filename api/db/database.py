@@ -30,14 +30,18 @@ R = TypeVar("R")
 
 # Deadlock, lock wait timeout, server gone, lost connection, can't connect, server shutting down.
 _MYSQL_PASSING = {1213, 1205, 2006, 2013, 2003, 2002, 1053, 1927, 1317}
-_RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.5, 1.0)
+PATIENT_S = (0.05, 0.1, 0.2, 0.5, 1.0)
+# For a thread that must come back soon: its callers try again themselves.
+IMPATIENT_S = (0.05,)
+_LOCK_WAIT_S = 3
 
 
 class Rows:
     """An open database. One connection per thread; safe to share between threads."""
 
-    def __init__(self, db: Database, *, lock_path: Path | None) -> None:
+    def __init__(self, db: Database, *, lock_path: Path | None, retry_delays_s: Sequence[float]) -> None:
         self.db = db
+        self._retry_delays_s = tuple(retry_delays_s)
         self.is_sqlite = lock_path is not None
         self._lock_path = lock_path
         self._local = threading.local()
@@ -62,10 +66,12 @@ class Rows:
     def rows(self, sql: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         return list(self.execute(sql, params).fetchall())
 
-    def insert_many(self, table: str, columns: Sequence[str], values: Sequence[Sequence[object]]) -> None:
-        """Insert rows in statements of bounded size."""
+    def insert_many(
+        self, table: str, columns: Sequence[str], values: Sequence[Sequence[object]], *, replace: bool = False
+    ) -> None:
+        """Insert rows in statements of bounded size; with `replace`, in place of those with the same key."""
         per_statement = max(1, 900 // len(columns)) if self.is_sqlite else 500
-        head = f"INSERT INTO {table} ({', '.join(columns)}) VALUES "
+        head = f"{'REPLACE' if replace else 'INSERT'} INTO {table} ({', '.join(columns)}) VALUES "
         one = f"({', '.join('?' * len(columns))})"
         for start in range(0, len(values), per_statement):
             part = values[start : start + per_statement]
@@ -81,7 +87,24 @@ class Rows:
         if self.db.in_transaction():
             return fn(*args, **kwargs)
         result: R = self._patiently(self._write_once, fn, *args, **kwargs)
+        waiting, self._local.callbacks = self._callbacks(), []
+        for callback in waiting:
+            callback()
         return result
+
+    def after_commit(self, callback: Callable[[], None]) -> None:
+        """Call back once this thread's transaction has committed, or at once where there is none. A transaction that
+        fails forgets its callbacks."""
+        if self.db.in_transaction():
+            self._callbacks().append(callback)
+        else:
+            callback()
+
+    def _callbacks(self) -> list[Callable[[], None]]:
+        if not hasattr(self._local, "callbacks"):
+            self._local.callbacks = []
+        found: list[Callable[[], None]] = self._local.callbacks
+        return found
 
     def read(self, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run `fn`, which only reads, again when the error is one that passes."""
@@ -103,6 +126,7 @@ class Rows:
             self.db.close()
 
     def _write_once(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+        self._local.callbacks = []
         if not self.is_sqlite:
             with self.db.atomic():
                 return fn(*args, **kwargs)
@@ -110,15 +134,12 @@ class Rows:
             return fn(*args, **kwargs)
 
     def _patiently(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-        for delay_s in (*_RETRY_DELAYS_S, None):
+        for delay_s in (*self._retry_delays_s, None):
             try:
                 return fn(*args, **kwargs)
-            except (peewee.OperationalError, peewee.InterfaceError) as exc:
-                if not _passes(exc):
-                    raise
-                if not self.db.in_transaction():
-                    self.close_connection()
-                if delay_s is None:
+            except (peewee.OperationalError, peewee.InterfaceError, peewee.InternalError) as exc:
+                self.close_connection()
+                if delay_s is None or not _passes(exc):
                     raise RowsUnavailable(f"the database can't be used now: {exc}") from exc
                 log.debug("database error, trying again in %s s: %s", delay_s, exc)
                 time.sleep(delay_s * random.uniform(0.5, 1.5))
@@ -139,13 +160,16 @@ class Rows:
             fcntl.flock(fd, fcntl.LOCK_UN)
 
 
-def open_rows(url: str) -> Rows:
-    """Open the database that the address names and point the models at it. Connects on first use."""
+def open_rows(url: str, *, retry_delays_s: Sequence[float] = PATIENT_S) -> Rows:
+    """Open the database that the address names and point the models at it. Connects on first use.
+
+    An error that passes is tried again after each of the delays."""
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
-        rows = _sqlite(Path(unquote(parts.path)[1:]))
+        path = Path(unquote(parts.path)[1:])
+        rows = Rows(_sqlite(path), lock_path=path.with_name(path.name + ".lock"), retry_delays_s=retry_delays_s)
     elif parts.scheme == "mysql":
-        rows = _mysql(url)
+        rows = Rows(_mysql(url), lock_path=None, retry_delays_s=retry_delays_s)
     else:
         raise SettingsError(f"database.url: unknown scheme {parts.scheme!r}; allowed: sqlite, mysql")
     database_proxy.initialize(rows.db)
@@ -153,17 +177,26 @@ def open_rows(url: str) -> Rows:
     return rows
 
 
-def _sqlite(path: Path) -> Rows:
+def _sqlite(path: Path) -> Database:
     pragmas = {"journal_mode": "wal", "synchronous": "normal", "busy_timeout": 30_000, "cache_size": -32_000}
-    db = SqliteDatabase(str(path), pragmas=pragmas, timeout=30)
-    return Rows(db, lock_path=path.with_name(path.name + ".lock"))
+    return SqliteDatabase(str(path), pragmas=pragmas, timeout=30)
 
 
-def _mysql(url: str) -> Rows:
+class _MySQL(MySQLDatabase):
+    def _connect(self) -> Any:
+        """Readers must see what committed just now; and nobody waits long for a row whose holder has vanished."""
+        connection = super()._connect()  # type: ignore[misc]
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            cursor.execute(f"SET SESSION innodb_lock_wait_timeout = {_LOCK_WAIT_S}")
+        return connection
+
+
+def _mysql(url: str) -> Database:
     from pymysql.constants import CLIENT
 
     parts = urlsplit(url)
-    db = MySQLDatabase(
+    return _MySQL(
         unquote(parts.path.lstrip("/")),
         host=parts.hostname or "127.0.0.1",
         port=parts.port or 3306,
@@ -173,16 +206,13 @@ def _mysql(url: str) -> Rows:
         connect_timeout=10,
         read_timeout=60,
         write_timeout=60,
-        # An unchanged renewal must count as held, and readers must see what committed just now.
-        client_flag=CLIENT.FOUND_ROWS,
-        init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        client_flag=CLIENT.FOUND_ROWS,  # an unchanged renewal must count as held
     )
-    return Rows(db, lock_path=None)
 
 
 def _passes(exc: peewee.PeeweeException) -> bool:
-    """peewee wraps the driver's error and keeps it as its first argument."""
-    cause = exc.args[0] if exc.args and isinstance(exc.args[0], Exception) else exc
+    """peewee wraps the driver's error and keeps it as `orig`."""
+    cause = getattr(exc, "orig", None) or exc
     if isinstance(cause, sqlite3.Error):
         return "locked" in str(cause) or "busy" in str(cause)
     code = cause.args[0] if cause.args else None

@@ -140,6 +140,7 @@ class Document(BaseModel):
     total_tasks = IntegerField(default=0)
     done_tasks = IntegerField(default=0)
     failed_tasks = IntegerField(default=0)
+    failed_pages = IntegerField(default=0)
     reused_tasks = IntegerField(default=0)
     run_chunks = IntegerField(default=0)
     run_tokens = BigIntegerField(default=0)
@@ -161,6 +162,8 @@ class Document(BaseModel):
             (("kb_id", "deleted_ms", "create_ms"), False),
             (("kb_id", "deleted_ms", "run"), False),
             (("tenant_id", "file_digest"), False),
+            (("deleted_ms",), False),
+            (("kb_id", "visible_seq"), False),
         )
 
 
@@ -198,6 +201,8 @@ class Task(BaseModel):
     token_count = IntegerField(default=0)
     error_code = CharField(max_length=64, default="")
     error_message = TextField(default="")
+    failed_pages = JsonField(null=True)
+    reused = IntegerField(default=0)
     create_ms = BigIntegerField()
 
     class Meta:
@@ -228,7 +233,8 @@ class TaskEvent(BaseModel):
 
 class StaleChunks(BaseModel):
     """Chunks that are never answered and are to be swept: a lost claim's (`task_no`, `claim_no`), or, with `task_no`
-    -1, a whole generation's (0: all of the document's). Stays until a sweep that no zombie can outlive found none."""
+    -1, a whole generation's (0: all of the document's). Stays until a sweep that no zombie can outlive found none;
+    before `sweep_ms` nothing is swept, since another parse may still reuse it."""
 
     doc_id = id_field()
     generation = IntegerField()
@@ -237,23 +243,60 @@ class StaleChunks(BaseModel):
     tenant_id = id_field()
     kb_id = id_field()
     at_ms = BigIntegerField()
+    sweep_ms = BigIntegerField(default=0)
 
     class Meta:
         primary_key = CompositeKey("doc_id", "generation", "task_no", "claim_no")
-        indexes = ((("at_ms",), False),)
+        indexes = ((("at_ms",), False), (("sweep_ms",), False))
 
 
 class FileProfile(BaseModel):
-    """What `prepare` found out about a file's content, so that a known file is split at once."""
+    """What `prepare` found out about a file's content, so that a known file is split at once. Its name's ending is part
+    of the key: it decides between kinds of text."""
 
     tenant_id = id_field()
     file_digest = CharField(max_length=64)
+    suffix = CharField(max_length=32)
     parser_version = IntegerField()
     profile = JsonField()
     create_ms = BigIntegerField()
 
     class Meta:
-        primary_key = CompositeKey("tenant_id", "file_digest", "parser_version")
+        primary_key = CompositeKey("tenant_id", "file_digest", "suffix", "parser_version")
+
+
+class RangeResult(BaseModel):
+    """Where the chunks of a finished range are, by the digest of all that decides them."""
+
+    tenant_id = id_field()
+    digest = CharField(max_length=64)
+    kb_id = id_field()
+    doc_id = id_field()
+    generation = IntegerField()
+    task_no = IntegerField()
+    claim_no = IntegerField()
+    chunk_count = IntegerField()
+    token_count = IntegerField()
+    create_ms = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("tenant_id", "digest")
+        indexes = ((("doc_id", "generation"), False),)
+
+
+class Idempotency(BaseModel):
+    """The answer to a request that carried a key of its caller's: written in the same transaction as its effect."""
+
+    tenant_id = id_field()
+    route = CharField(max_length=128)
+    idempotency_key = CharField(max_length=255)
+    body_hash = CharField(max_length=64)
+    answer = JsonField()
+    create_ms = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("tenant_id", "route", "idempotency_key")
+        indexes = ((("create_ms",), False),)
 
 
 class Lease(BaseModel):
@@ -275,5 +318,7 @@ MODELS = (
     TaskEvent,
     StaleChunks,
     FileProfile,
+    RangeResult,
+    Idempotency,
     Lease,
 )

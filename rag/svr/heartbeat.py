@@ -43,7 +43,13 @@ class ExecutorState:
 
 class Heartbeat:
     def __init__(
-        self, messages: Queue, name: str, version: str, every_s: float, state: Callable[[], ExecutorState]
+        self,
+        messages: Queue,
+        name: str,
+        version: str,
+        every_s: float,
+        state: Callable[[], ExecutorState],
+        owner: str,
     ) -> None:
         self._messages = messages
         self._name = name
@@ -52,6 +58,7 @@ class Heartbeat:
         self._process = psutil.Process()
         self._fixed = {
             "name": name,
+            "owner": owner,
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "version": version,

@@ -21,6 +21,7 @@ import msgspec
 from common.errors import AttemptFailed, PagemillError, ParserLost
 from common.process import die_with_parent
 from common.settings import EmbeddingSettings
+from rag.flow.chunk import Chunk
 from rag.flow.chunker import Chunker, CountTokens, token_counter
 from rag.flow.split import range_text
 from rag.parser import registry
@@ -31,6 +32,7 @@ from rag.svr.parser_protocol import (
     Parse,
     Parsed,
     ParsedChunk,
+    Part,
     Prepare,
     Prepared,
     Progress,
@@ -43,6 +45,7 @@ from rag.svr.parser_protocol import (
 from rag.utils.embedder import load_tokenizer
 from rag.utils.terms import analyse
 
+PART_CHUNKS = 1000
 PROGRESS_EVERY_S = 0.25
 _NICE = 5
 
@@ -60,7 +63,8 @@ class Worker:
     def answer(self, request: Request) -> None:
         """Send the answer to one request; an error is an answer."""
         try:
-            reply: Reply = self._prepare(request) if isinstance(request, Prepare) else self._parse(request)
+            self._send(self._prepare(request) if isinstance(request, Prepare) else self._parse(request))
+            return
         except PagemillError as exc:
             reply = Failed(exc.code, exc.public_message)
         except MemoryError:
@@ -71,7 +75,8 @@ class Worker:
         except Exception as exc:  # noqa: BLE001
             traceback.print_exc()
             first_line = next(iter(str(exc).splitlines()), "")
-            reply = Failed(AttemptFailed.code, f"{type(exc).__name__} on {_where(request)}: {first_line}")
+            error = AttemptFailed(f"{type(exc).__name__} on {_where(request)}: {first_line}")
+            reply = Failed(error.code, error.public_message)
         self._send(reply)
 
     def _prepare(self, request: Prepare) -> Prepared:
@@ -81,9 +86,13 @@ class Worker:
         blocks = registry.read(Path(request.path), request.profile, request.from_unit, request.to_unit)
         chunker = Chunker(self._count, request.settings, request.profile)
         chunks = chunker.chunk(self._reporting(blocks, request.from_unit))
-        return Parsed(
-            [ParsedChunk(**msgspec.structs.asdict(chunk), terms=" ".join(analyse(chunk.text))) for chunk in chunks]
-        )
+        parsed: list[ParsedChunk] = []
+        for chunk in chunks:
+            parsed.append(_with_terms(chunk))
+            if len(parsed) >= PART_CHUNKS:
+                self._send(Part(parsed))
+                parsed = []
+        return Parsed(parsed)
 
     def _reporting(self, blocks: Iterable[Block], from_unit: int) -> Iterator[Block]:
         """Pass blocks on, and say now and then how many units before them are done."""
@@ -94,6 +103,18 @@ class Worker:
                 self._send(Progress(done))
                 reported, due = done, time.monotonic() + PROGRESS_EVERY_S
             yield block
+
+
+def _with_terms(chunk: Chunk) -> ParsedChunk:
+    """Without lone surrogates, which some files have and nothing behind here can store."""
+    fields = msgspec.structs.asdict(chunk)
+    fields["text"] = _storable(chunk.text)
+    fields["headings"] = tuple(_storable(heading) for heading in chunk.headings)
+    return ParsedChunk(**fields, terms=" ".join(analyse(fields["text"])))
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def serve(inbox: BinaryIO, answer: Callable[[Request], None]) -> None:

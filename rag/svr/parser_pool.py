@@ -13,7 +13,7 @@ from types import TracebackType
 
 import trio
 
-from common.errors import ParserLost, from_code
+from common.errors import ParserLost, ParserTimeout, from_code
 from common.settings import EmbeddingSettings, Settings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.split import range_text
@@ -24,6 +24,7 @@ from rag.svr.parser_protocol import (
     Parse,
     Parsed,
     ParsedChunk,
+    Part,
     Prepare,
     Prepared,
     Progress,
@@ -123,23 +124,37 @@ class ParserPool:
             raise ParserLost(f"the parser process gave a wrong answer on {name}")
         return reply.profile
 
-    async def parse(self, path: Path, job: ParseJob, on_progress: OnProgress) -> list[ParsedChunk]:
+    @property
+    def timeout_s(self) -> float:
+        """How long a range may take."""
+        return self._config.timeout_s
+
+    async def parse(
+        self, path: Path, job: ParseJob, on_progress: OnProgress, timeout_s: float | None = None
+    ) -> list[ParsedChunk]:
         """The chunks of a range. `on_progress` hears how many of its units are done, a few times a second.
 
         Raises a DocumentError, ParserLost or AttemptFailed."""
         where = range_text(job.profile.unit, job.from_unit, job.to_unit)
         request = Parse(str(path.absolute()), job.profile, job.from_unit, job.to_unit, job.settings)
-        reply = await self._ask(request, path, where, on_progress)
+        reply = await self._ask(request, path, where, on_progress, timeout_s)
         if not isinstance(reply, Parsed):
             raise ParserLost(f"the parser process gave a wrong answer on {where}")
         return reply.chunks
 
-    async def _ask(self, request: Request, path: Path, where: str, on_progress: OnProgress | None) -> Answer:
+    async def _ask(
+        self,
+        request: Request,
+        path: Path,
+        where: str,
+        on_progress: OnProgress | None,
+        timeout_s: float | None = None,
+    ) -> Answer:
         async with self._limiter:
             child = await self._take(path)
             reply: Answer | None = None
             try:
-                reply = await self._converse(child, request, where, on_progress)
+                reply = await self._converse(child, request, where, on_progress, timeout_s or self.timeout_s)
             finally:
                 if _is_sound(reply):
                     await self._give_back(child, path)
@@ -149,14 +164,15 @@ class ParserPool:
             raise from_code(reply.code, reply.message)
         return reply
 
-    async def _converse(self, child: _Child, request: Request, where: str, on_progress: OnProgress | None) -> Answer:
+    async def _converse(
+        self, child: _Child, request: Request, where: str, on_progress: OnProgress | None, timeout_s: float
+    ) -> Answer:
         try:
-            with trio.fail_after(self._config.timeout_s):
+            with trio.fail_after(timeout_s):
                 await child.process.send(request)
                 return await _answer(child.process, on_progress)
         except trio.TooSlowError as exc:
-            limit = f"{self._config.timeout_s:g} s"
-            raise ParserLost(f"the parser process took longer than {limit} on {where}") from exc
+            raise ParserTimeout(f"the parser process took longer than {timeout_s:g} s on {where}") from exc
         except Disconnected as exc:
             status = await child.process.kill()
             raise ParserLost(f"the parser process died ({_cause(status)}) on {where}") from exc
@@ -218,6 +234,7 @@ class ParserPool:
 
 
 async def _answer(process: ParserProcess, on_progress: OnProgress | None) -> Answer:
+    chunks: list[ParsedChunk] = []
     while True:
         match await process.receive():
             case Progress(units_done):
@@ -225,7 +242,11 @@ async def _answer(process: ParserProcess, on_progress: OnProgress | None) -> Ans
                     on_progress(units_done)
             case Ready():
                 raise BadFrame("spoke out of turn")
-            case Prepared() | Parsed() | Failed() as answer:
+            case Part(more):
+                chunks += more
+            case Parsed(last):
+                return Parsed(chunks + last)
+            case Prepared() | Failed() as answer:
                 return answer
 
 

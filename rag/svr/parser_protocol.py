@@ -1,7 +1,7 @@
 """The frames between an executor and its parser processes: four bytes of length, big endian, then msgpack.
 
 The executor asks (Prepare, Parse). The process says Ready once, and then answers each request with any number
-of Progress frames and one of Prepared, Parsed or Failed."""
+of Progress and Part frames and one of Prepared, Parsed or Failed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,15 @@ class Progress(msgspec.Struct, frozen=True, tag="progress"):
     units_done: int
 
 
+class Part(msgspec.Struct, frozen=True, tag="part"):
+    """Chunks of a large range, sent ahead of the last ones, so that no frame is large."""
+
+    chunks: list[ParsedChunk]
+
+
 class Parsed(msgspec.Struct, frozen=True, tag="parsed"):
+    """The last chunks of a range."""
+
     chunks: list[ParsedChunk]
 
 
@@ -57,7 +65,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 
 
 Request = Prepare | Parse
-Reply = Ready | Prepared | Progress | Parsed | Failed
+Reply = Ready | Prepared | Progress | Part | Parsed | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

@@ -12,8 +12,10 @@ import time
 from dataclasses import dataclass
 
 from api.db.services.publish_service import PublishService
+from api.db.services.role_service import RoleService
 from common.errors import Outage, SettingsError
 from common.settings import RelaySettings
+from rag.svr.fence import steady_s
 from rag.utils.redis_conn import Queue
 
 log = logging.getLogger(__name__)
@@ -38,13 +40,15 @@ class RelayConfig:
 
 
 class Relay:
-    def __init__(self, config: RelayConfig, rows: PublishService, messages: Queue) -> None:
+    def __init__(self, config: RelayConfig, roles: RoleService, rows: PublishService, messages: Queue) -> None:
+        self._roles = roles
         self._settings = config.settings
         self._holder = config.holder
         self._rows = rows
         self._messages = messages
         self._window = config.settings.window
         self._published_s = 0.0
+        self._is_full = False
         self._led_until_s = 0.0
         self._repair_due_s = 0.0
 
@@ -60,7 +64,7 @@ class Relay:
                 log.warning("relay: %s", exc)
                 stop.wait(_OUTAGE_PAUSE_S)
         if self._led_until_s:
-            self._rows.step_down(ROLE, self._holder)
+            self._roles.step_down(ROLE, self._holder)
 
     def run_once(self) -> bool:
         """One turn. False where another executor leads."""
@@ -76,10 +80,12 @@ class Relay:
         """Fill the streams up to the window. Returns how many tasks were published."""
         standing = self._messages.standing()
         self._fit_window(standing)
-        chosen = self._rows.mark_next(self._window - standing)
+        room = self._window - standing
+        chosen = self._rows.mark_next(room)
         if chosen:
             self._messages.publish([(c.priority, c.task_id) for c in chosen])
             self._published_s = time.monotonic()
+        self._is_full = len(chosen) >= room
         return len(chosen)
 
     def repair(self) -> int:
@@ -92,7 +98,8 @@ class Relay:
         repaired = self._rows.unmark(taken | (set(marked) - standing))
         if left_over:
             self._messages.ack(left_over)
-        for consumer in self._messages.idle_consumers(_CONSUMER_IDLE_MS):
+        alive = {beat.said.get("owner") for beat in self._messages.executors() if beat.is_alive}
+        for consumer in self._messages.idle_consumers(_CONSUMER_IDLE_MS) - alive - {self._holder}:
             self._messages.forget_consumer(consumer)
         if repaired:
             log.warning("relay: %d published tasks were nowhere in the streams and are sent again", repaired)
@@ -101,22 +108,23 @@ class Relay:
 
     def _lead(self) -> bool:
         """Renewed well before it ends, and not on every turn."""
-        if time.monotonic() < self._led_until_s - self._settings.lead_s / 2:
+        if steady_s() < self._led_until_s - self._settings.lead_s / 2:
             return True
-        asked_s = time.monotonic()
-        leads = self._rows.lead(ROLE, self._holder, int(self._settings.lead_s * 1000))
+        asked_s = steady_s()
+        leads = self._roles.lead(ROLE, self._holder, int(self._settings.lead_s * 1000))
         self._led_until_s = asked_s + self._settings.lead_s if leads else 0.0
         return leads
 
     def _fit_window(self, standing: int) -> None:
         """About what the executors take in a second: short enough to be overtaken, long enough to keep them busy."""
-        age_s = time.monotonic() - self._published_s
-        if standing == 0 and age_s < _WINDOW_S:
+        drained = standing == 0 and time.monotonic() - self._published_s < _WINDOW_S
+        if drained and self._is_full:
             self._window = min(self._window * 2, _LARGEST_WINDOW)
-        elif standing > 0 and age_s > _WINDOW_S:
+        elif not drained and (standing or not self._is_full):
             self._window = max(self._window // 2, self._settings.window)
 
     def _pause_s(self) -> float:
-        due_ms = self._rows.next_due_ms()
+        # With the window full, what becomes due must wait for room anyway, and an ack rings.
+        due_ms = None if self._is_full else self._rows.next_due_ms()
         until_repair_s = min(_LONGEST_WAIT_S, max(0.05, self._repair_due_s - time.monotonic()))
         return until_repair_s if due_ms is None else max(0.01, min(until_repair_s, due_ms / 1000))

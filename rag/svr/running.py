@@ -19,7 +19,7 @@ from api.db.services.task_requests import (
     Progress,
     Renew,
 )
-from common.errors import LeaseLost, Outage
+from common.errors import LeaseLost, Outage, PagemillError
 from common.settings import ExecutorSettings, TaskSettings
 from common.task_state import TaskState, TaskType
 from rag.svr.fence import Fence, steady_s
@@ -31,6 +31,8 @@ from rag.svr.worker import Work, WorkerParts, run_one
 log = logging.getLogger(__name__)
 _PROGRESS_EVERY_S = 1.0
 _FENCE_LOOK_S = 0.25
+# Finish tasks only wait: up to so many of them hold no slot.
+_MOST_FINISHING = 64
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class RunningTasks:
         self._nursery = nursery
         self._works: dict[str, Work] = {}
         self._draining = False
+        self._finishing = 0
         self._idle = trio.Event()
         self.counts: Counter[str] = Counter()
 
@@ -62,9 +65,16 @@ class RunningTasks:
     def start(self, tasks: Sequence[ClaimedTask], sent_s: float) -> None:
         """Begin work on tasks that were just claimed; each holds a slot, but for finish tasks: these only wait."""
         for task in tasks:
-            if task.task_type is TaskType.FINISH:
-                self._slots.give(1)
             work = Work(task, Fence(self._config.executor.lease_s, sent_s), ProgressReporter(self._rows, task))
+            if work.fence.remaining_s <= 0:
+                # The claim was stored so late that its lease is over: back, before anybody calls it a loss.
+                self._rows.submit(GiveBack(task.held, "drain"), _ignore)
+                self._slots.give(1)
+                continue
+            if task.task_type is TaskType.FINISH and self._finishing < _MOST_FINISHING:
+                self._finishing += 1
+                work.holds_slot = False
+                self._slots.give(1)
             self._works[task.id] = work
             self._nursery.start_soon(self._run, work)
 
@@ -129,13 +139,17 @@ class RunningTasks:
             if error is not exc:
                 log.exception("task %s: unexpected error", task.id)
             ending = decide(task, error, self._config.tasks, random.random())
-        if ending is None and self._draining and task.id in self._works:
+        if ending is None and self._draining:
             ending = GiveBack(task.held, "drain")
         try:
-            if ending is not None and task.id in self._works:
+            if ending is not None and self._is_ours(work):
                 await self._hand_in(work, ending)
         finally:
-            self._forget(task)
+            self._forget(work)
+
+    def _is_ours(self, work: Work) -> bool:
+        """Not by the task's id alone: it may have been lost and be here again under a new claim."""
+        return self._works.get(work.task.id) is work
 
     async def _hand_in(self, work: Work, ending: Ending) -> None:
         """Tell the rows how the task ended, again and again while they are away and the lease holds."""
@@ -152,6 +166,11 @@ class RunningTasks:
                 log.warning("task %s: its end could not be stored yet: %s", work.task.id, exc)
                 await trio.sleep(delay_s)
                 delay_s = min(delay_s * 2, 2.0)
+            except PagemillError as exc:
+                log.error("task %s: %s", work.task.id, exc)
+                if isinstance(ending, Fail):
+                    return  # not even that: its lease will tell
+                ending = Fail(work.task.held, exc.code, "the database refused its result; the log says why")
         self._count(work.task, ending, state)
 
     def _count(self, task: ClaimedTask, ending: Ending, state: object) -> None:
@@ -167,10 +186,13 @@ class RunningTasks:
             self.counts["retried"] += 1
             log.info("task %s of document %s goes back: %s", task.id, task.document_id, ending.message)
 
-    def _forget(self, task: ClaimedTask) -> None:
-        self._works.pop(task.id, None)
-        if task.task_type is not TaskType.FINISH:
+    def _forget(self, work: Work) -> None:
+        if self._is_ours(work):
+            del self._works[work.task.id]
+        if work.holds_slot:
             self._slots.give(1)
+        else:
+            self._finishing -= 1
         if not self._works:
             self._idle.set()
 

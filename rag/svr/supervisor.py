@@ -185,7 +185,8 @@ class Supervisor:
 
     def _stop(self) -> None:
         log.info("stopping: the executors finish or give back what they hold")
-        stop_in_order([self._web, self._workers, self._valkey])
+        # The indexer after the executors: what they finish now must still become findable.
+        stop_in_order([self._web, self._workers[1:], self._workers[:1], self._valkey])
         signal.set_wakeup_fd(-1)
         for fd in self._wakeup:
             os.close(fd)

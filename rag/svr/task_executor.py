@@ -16,8 +16,10 @@ from functools import partial
 
 import trio
 
-from api.db.database import Rows, open_rows
+from api.db.database import IMPATIENT_S, Rows, open_rows
+from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.publish_service import PublishService
+from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
 from api.db.services.task_requests import Renew
 from api.db.services.task_service import Limits, TaskService
@@ -27,14 +29,14 @@ from common.version import VERSION
 from rag.svr import parser_pool
 from rag.svr.cancel_listener import listen
 from rag.svr.heartbeat import CurrentTask, ExecutorState, Heartbeat
-from rag.svr.maintenance import Maintenance, MaintenanceConfig
 from rag.svr.message_reader import MessageReader, Slots
 from rag.svr.outbox import Outbox
+from rag.svr.reaper import Reaper, ReaperConfig
 from rag.svr.relay import Relay, RelayConfig
 from rag.svr.rows_thread import RowsThread
 from rag.svr.running import RunningConfig, RunningTasks
+from rag.svr.sweeper import Sweeper, SweeperConfig
 from rag.svr.worker import WorkerParts
-from rag.utils.doc_index import DocIndex
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.embedder import PackagedEmbedder
 from rag.utils.folder_store import FolderStore
@@ -61,7 +63,7 @@ class Executor:
         settings = self._settings
         messages = Queue(settings.queue_url, settings.queue.namespace)
         outbox = Outbox(messages)
-        rows = open_rows(settings.database_url)
+        rows = open_rows(settings.database_url, retry_delays_s=IMPATIENT_S)
         tasks = TaskService(rows, Limits.of(settings), outbox.ring)
         pool_config = parser_pool.Config.of(settings)
         async with parser_pool.ParserPool(pool_config) as parsers, trio.open_nursery() as nursery:
@@ -73,15 +75,20 @@ class Executor:
             running = RunningTasks(config, parts, rows_thread, slots, nursery)
             reader = MessageReader(messages, outbox, rows_thread, slots, self._owner, running.start)
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-                for loop in self._loops(rows, tasks, parts.index, messages, running, slots):
+                for loop in self._loops(rows, tasks, parts, messages, outbox.ring, running, slots):
                     nursery.start_soon(self._run_loop, loop, rows)
                 nursery.start_soon(running.renew_forever)
                 nursery.start_soon(running.fence_forever)
                 reader.start()
                 log.info("executor %s is ready: %d slots", self._name, slots.count)
-                await anext(signals)
-                log.info("executor %s drains", self._name)
-                await self._shut_down(reader, running, rows_thread)
+                try:
+                    await anext(signals)
+                    log.info("executor %s drains", self._name)
+                    await self._shut_down(reader, running, rows_thread)
+                finally:
+                    # Whatever ends the nursery ends the threads: an executor that works no more must not claim.
+                    reader.stop()
+                    self._stop_loops.set()
                 nursery.cancel_scope.cancel()
         if self._crashed:
             sys.exit("the database thread ended with the error above")
@@ -99,6 +106,7 @@ class Executor:
             index=EmbeddedIndex(settings.index_dir, settings.index),
             embedders=trio.CapacityLimiter(settings.executor.max_embedders),
             index_writers=trio.CapacityLimiter(settings.executor.max_index_writers),
+            on_bad_page=settings.parser.on_bad_page,
         )
 
     def _crash(self, nursery: trio.Nursery) -> None:
@@ -110,8 +118,9 @@ class Executor:
         self,
         rows: Rows,
         tasks: TaskService,
-        index: DocIndex,
+        parts: WorkerParts,
         messages: Queue,
+        ring: Callable[[], None],
         running: RunningTasks,
         slots: Slots,
     ) -> list[Callable[[threading.Event], None]]:
@@ -126,17 +135,18 @@ class Executor:
             VERSION,
             self._settings.executor.heartbeat_s,
             partial(self._state, running, slots),
+            owner=self._owner,
         )
-        relay = Relay(RelayConfig(self._settings.relay, self._owner), PublishService(rows), messages)
-        maintenance = Maintenance(
-            MaintenanceConfig.of(self._settings, self._owner),
-            PublishService(rows),
-            tasks,
-            StaleService(rows),
-            index,
-            messages,
+        roles = RoleService(rows)
+        relay = Relay(RelayConfig(self._settings.relay, self._owner), roles, PublishService(rows), messages)
+        parsing = ParseService(
+            rows, self._settings.tasks, parts.embedder.dimension, Doorbell(ring, messages.announce_cancelled)
         )
-        return [heartbeat.run, relay.run, maintenance.run, listen_for_cancels]
+        reaper = Reaper(ReaperConfig.of(self._settings, self._owner), roles, tasks, parsing)
+        sweeper = Sweeper(
+            SweeperConfig.of(self._settings, self._owner), roles, StaleService(rows), parts.index, messages
+        )
+        return [heartbeat.run, relay.run, reaper.run, sweeper.run, listen_for_cancels]
 
     async def _run_loop(self, loop: Callable[[threading.Event], None], rows: Rows) -> None:
         """A loop in a thread of its own, ended by `_stop_loops`; a thread can't be cancelled."""
@@ -159,7 +169,6 @@ class Executor:
         with suppress(Outage):
             await rows_thread.ask(Renew(()))  # answered after the reader's last claim, which is running by then
         await running.drain()
-        self._stop_loops.set()
         await rows_thread.close()
 
     def _leave(self, outbox: Outbox, messages: Queue) -> None:

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from api.db.services.task_requests import (
     FinishRange,
     GiveBack,
     NewRange,
+    Reusable,
     Written,
 )
 from common.settings import TaskSettings
@@ -33,14 +34,16 @@ from rag.parser.blocks import Profile
 from rag.svr.fence import Fence
 from rag.svr.parser_pool import ParseJob, ParserPool
 from rag.svr.parser_protocol import ParsedChunk
-from rag.utils.doc_index import ChunkRecord, DocIndex
+from rag.svr.range_reader import read_range
+from rag.utils.doc_index import ChunkRecord, DocIndex, Scope, Vectors
 from rag.utils.embedder import Embedder
 from rag.utils.object_store import ObjectStore
 
 # Chunks that are embedded and written in one go: bounds the memory of a document that is one huge range.
 _SLICE = 1024
-_FINDABLE_WAIT_S = 1.0
-_FINDABLE_AGAIN_MS = 200
+_FINDABLE_WAIT_S = 0.5
+_FINDABLE_AGAIN_MS = 100
+_MOST_DOUBLINGS = 6
 # The part of a task's progress that is reached when it is parsed, the rest being embedding and writing.
 _PARSED = 0.8
 
@@ -54,6 +57,8 @@ class WorkerParts:
     index: DocIndex
     embedders: trio.CapacityLimiter
     index_writers: trio.CapacityLimiter
+    on_bad_page: str = "skip"
+    findable_waiters: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
 
 
 @dataclass
@@ -65,6 +70,7 @@ class Work:
     report: Callable[[float, str], None]
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     stage: str = "claimed"
+    holds_slot: bool = True
     started_s: float = field(default_factory=time.monotonic)
     stages: dict[str, float] = field(default_factory=dict)
 
@@ -104,6 +110,9 @@ async def _prepare(work: Work, parts: WorkerParts) -> Ending:
 
 async def _read_range(work: Work, parts: WorkerParts) -> Ending:
     task = work.task
+    reused = await _reuse(work, parts, task.reusable) if task.reusable else None
+    if reused is not None:
+        return FinishRange(task.held, reused, work.stages)
     assert task.profile is not None, "a range is never inserted without its document's profile"
     profile = msgspec.json.decode(task.profile, type=Profile)
     async with _fetched(work, parts) as path:
@@ -116,34 +125,70 @@ async def _finish_document(work: Work, parts: WorkerParts) -> Ending:
     """Wait until every chunk is findable. Not yet: back in the queue, without using an attempt."""
     task = work.task
     with work.during("indexing"):
-        findable = await trio.to_thread.run_sync(parts.index.wait_findable, task.index_seq, _FINDABLE_WAIT_S)
+        findable = await trio.to_thread.run_sync(
+            parts.index.wait_findable, task.index_seq, _FINDABLE_WAIT_S, limiter=parts.findable_waiters
+        )
     if not findable:
-        return GiveBack(task.held, "wait", _FINDABLE_AGAIN_MS, "", "waiting until its last chunk can be found")
+        again_ms = _FINDABLE_AGAIN_MS * 2 ** min(task.claim_no, _MOST_DOUBLINGS)
+        return GiveBack(task.held, "wait", again_ms, "", "waiting until its last chunk can be found")
     return FinishDocument(task.held, task.index_seq)
 
 
 async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, pages: NewRange) -> Written:
     task = work.task
     units = max(1, pages.to_page - pages.from_page)
+    config = json.loads(task.parser_config)
     job = ParseJob(
         profile=profile,
         from_unit=pages.from_page,
         to_unit=pages.to_page,
-        settings=chunk_settings(task.chunk_method, json.loads(task.parser_config)),
+        settings=chunk_settings(task.chunk_method, config),
     )
+    skip_bad = (config.get("on_bad_page") or parts.on_bad_page) == "skip"
 
     def parsed_so_far(done: int) -> None:
         work.report(_PARSED * done / units, "parsing")
 
     with work.during("parsing"):
         work.report(0.0, "parsing")
-        chunks = await parts.parsers.parse(path, job, parsed_so_far)
+        read = await read_range(parts.parsers, path, job, parsed_so_far, carefully=task.losses > 0, skip_bad=skip_bad)
+    chunks = read.chunks
     newest_seq = 0
     for start in range(0, len(chunks), _SLICE):
         part = chunks[start : start + _SLICE]
         work.report(_PARSED + (1 - _PARSED) * start / len(chunks), "embedding")
         newest_seq = await _embed_and_write(work, parts, part, start)
-    return Written(len(chunks), sum(c.tokens for c in chunks), newest_seq)
+    return Written(len(chunks), sum(c.tokens for c in chunks), newest_seq, tuple(read.failed))
+
+
+async def _reuse(work: Work, parts: WorkerParts, source: Reusable) -> Written | None:
+    """Copy the chunks of a range that was the same to the letter. None where they are not all there any more."""
+    with work.during("reusing"):
+        scope = Scope(
+            work.task.tenant_id,
+            source.dataset_id,
+            source.document_id,
+            source.generation,
+            (source.task_no, source.claim_no),
+        )
+        found, vectors = await trio.to_thread.run_sync(parts.index.read_all, scope)
+        if [chunk.ordinal for chunk in found] != list(range(source.chunk_count)):
+            return None
+        seq = 0
+        if found:
+            records = [_owned(work.task, chunk) for chunk in found]
+            seq = await _write(work, parts, records, vectors)
+    return Written(source.chunk_count, source.token_count, seq, reused=True)
+
+
+async def _write(work: Work, parts: WorkerParts, records: Sequence[ChunkRecord], vectors: Vectors) -> int:
+    def write() -> int:
+        work.fence.check()
+        seq = parts.index.upsert(records, vectors)
+        parts.index.make_durable(seq)  # before the row says DONE: a power cut must not part the two
+        return seq
+
+    return await trio.to_thread.run_sync(write, limiter=parts.index_writers)
 
 
 async def _embed_and_write(work: Work, parts: WorkerParts, chunks: Sequence[ParsedChunk], first: int) -> int:
@@ -152,15 +197,32 @@ async def _embed_and_write(work: Work, parts: WorkerParts, chunks: Sequence[Pars
         vectors = await trio.to_thread.run_sync(parts.embedder.embed, texts, limiter=parts.embedders)
     records = [_record(work.task, first + offset, chunk) for offset, chunk in enumerate(chunks)]
     with work.during("indexing"):
-        async with parts.index_writers:
-            work.fence.check()
-            return await trio.to_thread.run_sync(parts.index.upsert, records, vectors)
+        return await _write(work, parts, records, vectors)
+
+
+def _owned(task: ClaimedTask, chunk: ChunkRecord) -> ChunkRecord:
+    """The same chunk, as this claim's."""
+    return replace(
+        chunk,
+        id=_chunk_id(task, chunk.ordinal),
+        dataset_id=task.dataset_id,
+        document_id=task.document_id,
+        generation=task.generation,
+        task_no=task.task_no,
+        claim_no=task.claim_no,
+        available=True,
+        created_ms=task.begin_at,
+    )
+
+
+def _chunk_id(task: ClaimedTask, ordinal: int) -> str:
+    name = f"{task.document_id}/{task.generation}/{task.task_no}/{task.claim_no}/{ordinal}"
+    return blake2b(name.encode(), digest_size=16).hexdigest()
 
 
 def _record(task: ClaimedTask, ordinal: int, chunk: ParsedChunk) -> ChunkRecord:
-    name = f"{task.document_id}/{task.generation}/{task.task_no}/{task.claim_no}/{ordinal}"
     return ChunkRecord(
-        id=blake2b(name.encode(), digest_size=16).hexdigest(),
+        id=_chunk_id(task, ordinal),
         tenant_id=task.tenant_id,
         dataset_id=task.dataset_id,
         document_id=task.document_id,

@@ -99,6 +99,9 @@ class DocIndex(Protocol):
     def get(self, tenant_id: str, ids: Sequence[str]) -> list[ChunkRecord]:
         """The chunks with these ids, in this order; unknown ids are left out."""
 
+    def read_all(self, scope: Scope) -> tuple[list[ChunkRecord], Vectors]:
+        """Every chunk in the scope with its vector, ordered by task and ordinal: to be written again elsewhere."""
+
     def count(self, scope: Scope) -> int: ...
 
     def search(self, query: Query, at_least: int = 0) -> list[Hit]:
@@ -106,6 +109,9 @@ class DocIndex(Protocol):
 
     def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
         """In order of (page, task_no, ordinal, id)."""
+
+    def make_durable(self, sequence: int) -> None:
+        """Return once the write with this number survives a power cut."""
 
     def wait_findable(self, sequence: int, timeout_s: float) -> bool:
         """True once every search sees the write with this number, also after a power cut; False on timeout."""

@@ -30,6 +30,7 @@ _POLL_S = 0.005
 # Each half proposes at least so many chunks: the best of both together may be first in neither.
 _MIN_CANDIDATES = 128
 Hits = list[Hit]
+Records = list[ChunkRecord]
 
 
 @contextlib.contextmanager
@@ -73,6 +74,10 @@ class EmbeddedIndex:
         with _translated(), self._database.reading() as link:
             return reads.get(link, tenant_id, ids)
 
+    def read_all(self, scope: Scope) -> tuple[Records, Vectors]:
+        with _translated(), self._database.reading() as link:
+            return reads.everything(link, scope)
+
     def count(self, scope: Scope) -> int:
         with _translated(), self._database.reading() as link:
             return reads.count(link, scope)
@@ -91,6 +96,15 @@ class EmbeddedIndex:
         with _translated(), self._database.reading() as link:
             return reads.page(link, scope, offset, limit)
 
+    def make_durable(self, sequence: int) -> None:
+        with _translated():
+            if sequence <= self._durable:
+                return
+            with self._database.reading() as link:
+                newest = log.ends(link)[1]
+            self._database.sync()
+            self._durable = max(self._durable, newest)
+
     def wait_findable(self, sequence: int, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
         with _translated():
@@ -98,11 +112,7 @@ class EmbeddedIndex:
                 if time.monotonic() >= deadline:
                     return False
                 time.sleep(_POLL_S)
-            if sequence > self._durable:
-                with self._database.reading() as link:
-                    newest = log.ends(link)[1]
-                self._database.sync()
-                self._durable = max(self._durable, newest)
+        self.make_durable(sequence)
         return True
 
     def check(self) -> None:

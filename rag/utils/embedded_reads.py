@@ -67,6 +67,20 @@ def page(link: sqlite3.Connection, scope: Scope, offset: int, limit: int) -> Chu
     return ChunkPage(count(link, scope), [records[row] for row in rows])
 
 
+def everything(link: sqlite3.Connection, scope: Scope) -> tuple[list[ChunkRecord], Vectors]:
+    """All chunks in the scope and their vectors, in order of task and ordinal."""
+    number = dataset_number(link, scope.tenant_id, scope.dataset_id)
+    if number is None:
+        return [], np.zeros((0, 0), np.float32)
+    where, values = condition(scope, number)
+    rows = [row for (row,) in link.execute(f"SELECT c.row FROM chunk c WHERE {where} ORDER BY c.row", values)]
+    if not rows:
+        return [], np.zeros((0, 0), np.float32)
+    records = by_row(link, rows)
+    order = sorted(range(len(rows)), key=lambda at: (records[rows[at]].task_no, records[rows[at]].ordinal))
+    return [records[rows[at]] for at in order], vectors(link, rows)[order]
+
+
 def dataset_number(link: sqlite3.Connection, tenant: str, dataset: str) -> int | None:
     found = link.execute("SELECT number FROM dataset WHERE tenant = ? AND name = ?", (tenant, dataset)).fetchone()
     return int(found[0]) if found else None

@@ -15,6 +15,7 @@ from typing import IO, NoReturn
 from common.errors import NotFound, StoreFull, StoreUnavailable
 from rag.utils.object_store import StoredFile, Upload
 
+_MARKER = ".pagemill-store"
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -31,18 +32,17 @@ class FolderStore:
         try:
             return path.open("rb")
         except FileNotFoundError as exc:
+            if not (self._folder / _MARKER).exists():
+                # A folder that was never written to, or a disk that is not mounted: no file is known to be missing.
+                raise StoreUnavailable(f"the store is not there: {self._folder}") from exc
             raise NotFound("the file is not in the store") from exc
         except OSError as exc:
             raise StoreUnavailable(f"the store can't be read: {exc}") from exc
 
     @contextmanager
     def local_path(self, tenant_id: str, digest: str) -> Iterator[Path]:
-        path = _place(self._folder, tenant_id, digest)
-        if not path.is_file():
-            if not self._folder.is_dir():
-                raise StoreUnavailable(f"the store is not there: {self._folder}")
-            raise NotFound("the file is not in the store")
-        yield path
+        self.open(tenant_id, digest).close()
+        yield _place(self._folder, tenant_id, digest)
 
     def delete(self, tenant_id: str, digest: str) -> None:
         _place(self._folder, tenant_id, digest).unlink(missing_ok=True)
@@ -64,6 +64,7 @@ class _FolderUpload:
         self._path = incoming / secrets.token_hex(16)
         try:
             incoming.mkdir(parents=True, exist_ok=True)
+            (folder / _MARKER).touch()
             # Unbuffered: pieces come in tens of kilobytes, and a call may bring hundreds of files.
             self._file: IO[bytes] | None = self._path.open("xb", buffering=0)
         except OSError as exc:

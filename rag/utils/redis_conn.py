@@ -142,10 +142,23 @@ class Queue:
             pipe.execute()
 
     def undelivered(self) -> set[str]:
-        """Ids of all tasks that stand in a stream, delivered or not."""
+        """Ids of all tasks that a message stands for: still to be delivered, or read and not yet acknowledged.
+
+        An entry that is neither (its reader was deleted in between) reaches nobody any more, and is removed."""
+        return {task_id for stream in self._streams.values() for task_id in self._undelivered_in(stream)}
+
+    def _undelivered_in(self, stream: str) -> set[str]:
+        self._ensure_group(stream)
         with _translated():
-            found: list[Any] = [self._redis.xrange(stream) for stream in self._streams.values()]
-        return {entry["id"] for entries in found for _, entry in entries}
+            groups: Any = self._redis.xinfo_groups(stream)
+            delivered = next(_order(g["last-delivered-id"]) for g in groups if g["name"] == GROUP)
+            entries: Any = self._redis.xrange(stream)
+            pending: Any = self._redis.xpending_range(stream, GROUP, "-", "+", len(entries) + 1000)
+            held = {p["message_id"] for p in pending}
+            orphans = [i for i, _ in entries if _order(i) <= delivered and i not in held]
+            if orphans:
+                self._redis.xdel(stream, *orphans)
+        return {fields.get("id", "") for i, fields in entries if i not in orphans}
 
     def take_over(self, consumer: str, idle_ms: int) -> list[Message]:
         """Messages that somebody read and left unacknowledged for this long, now delivered to `consumer`."""
@@ -154,7 +167,7 @@ class Queue:
             self._ensure_group(stream)
             with _translated():
                 entries = self._redis.xautoclaim(stream, GROUP, consumer, idle_ms, count=100)[1]
-            taken += [Message(priority, entry_id, fields["id"]) for entry_id, fields in entries if fields]
+            taken += [Message(priority, entry_id, fields.get("id", "")) for entry_id, fields in entries if fields]
         return taken
 
     def forget_consumer(self, consumer: str) -> None:
@@ -255,7 +268,7 @@ class Queue:
                     self._ensure_group(stream)
                 return [] if timeout_s is not None else self._read_group(consumer, priorities, count, None)
         return [
-            Message(by_stream[stream], entry_id, fields["id"])
+            Message(by_stream[stream], entry_id, fields.get("id", ""))
             for stream, entries in found or ()
             for entry_id, fields in entries
         ]
@@ -274,6 +287,12 @@ class Queue:
         with _translated():
             found: list[dict[str, Any]] = self._redis.xinfo_consumers(stream, GROUP)
         return found
+
+
+def _order(entry_id: str) -> tuple[int, int]:
+    """Entry ids compare by their two numbers."""
+    ms, _, number = entry_id.partition("-")
+    return int(ms), int(number or 0)
 
 
 @contextmanager

@@ -78,6 +78,25 @@ def test_a_consumer_that_still_holds_messages_is_not_deleted(queue: Queue) -> No
     assert [m.task_id for m in queue.take_over("e2", 0)] == ["t1"]
 
 
+def test_an_entry_that_is_no_task_is_read_and_can_be_acked(queue: Queue) -> None:
+    queue.read("e1", 1)
+    queue._redis.xadd(queue._streams[Priority.NORMAL], {"something": "else"})
+    (message,) = queue.read("e1", 5)
+    assert message.task_id == ""
+    queue.ack([message])
+    assert queue.standing() == 0
+
+
+def test_an_entry_that_reaches_nobody_any_more_is_removed(queue: Queue) -> None:
+    queue.read("e1", 1)
+    queue.publish([(Priority.NORMAL, "lost"), (Priority.NORMAL, "held"), (Priority.NORMAL, "new")])
+    assert [m.task_id for m in queue.read("gone", 1)] == ["lost"]
+    assert [m.task_id for m in queue.read("e1", 1)] == ["held"]
+    queue._redis.xgroup_delconsumer(queue._streams[Priority.NORMAL], "executors", "gone")
+    assert queue.undelivered() == {"held", "new"}
+    assert queue.standing() == 2
+
+
 def test_the_bell_rings_once_for_many(queue: Queue) -> None:
     for _ in range(5):
         queue.ring()

@@ -7,6 +7,7 @@ import pytest
 from api.db.database import Rows
 from api.db.models import Task
 from api.db.services.publish_service import PublishService
+from api.db.services.role_service import RoleService
 from common.ids import new_id
 from common.settings import RelaySettings
 from common.task_state import Priority
@@ -23,7 +24,7 @@ def world(rows: Rows) -> World:
 
 def relay_of(world: World, queue: Queue, holder: str = "e1:boot", **changes: float) -> Relay:
     settings = RelaySettings().model_copy(update=changes)
-    return Relay(RelayConfig(settings, holder), PublishService(world.rows), queue)
+    return Relay(RelayConfig(settings, holder), RoleService(world.rows), PublishService(world.rows), queue)
 
 
 def standing(queue: Queue, consumer: str = "probe") -> list[str]:
@@ -90,6 +91,16 @@ def test_a_drained_window_grows(world: World, queue: Queue) -> None:
     assert relay.publish() == 16
 
 
+def test_a_trickle_does_not_grow_the_window(world: World, queue: Queue) -> None:
+    relay = relay_of(world, queue, window=8)
+    for _ in range(12):
+        world.parsing.start([world.document()])
+        assert relay.publish() == 1
+        queue.ack(queue.read("e1", 8))
+    world.parsing.start([world.document() for _ in range(40)])
+    assert relay.publish() == 8
+
+
 def test_a_flush_is_repaired(world: World, queue: Queue) -> None:
     docs = [world.document() for _ in range(5)]
     world.parsing.start(docs)
@@ -133,11 +144,12 @@ def test_one_leads_until_it_steps_down_or_its_lease_ends(world: World, queue: Qu
     first, second = relay_of(world, queue, "e1:a"), relay_of(world, queue, "e2:b")
     assert first.run_once() is True
     assert second.run_once() is False
-    assert world.publishing.lead("relay", "e1:a", -1) is True  # its lease ends now
+    roles = RoleService(world.rows)
+    assert roles.lead("relay", "e1:a", -1) is True  # its lease ends now
     wait_until(second.run_once)
-    assert world.publishing.lead("relay", "e1:a", 1000) is False
-    world.publishing.step_down("relay", "e2:b")
-    assert world.publishing.lead("relay", "e1:a", 1000) is True
+    assert roles.lead("relay", "e1:a", 1000) is False
+    roles.step_down("relay", "e2:b")
+    assert roles.lead("relay", "e1:a", 1000) is True
 
 
 def test_a_task_that_went_back_is_published_again(world: World, queue: Queue) -> None:

@@ -39,7 +39,7 @@ def leftovers(world: RestWorld) -> list[Path]:
 
 def stored(world: RestWorld) -> list[Path]:
     folder = world.services.settings.store_dir
-    return [path for path in folder.rglob("*") if path.is_file() and "incoming" not in path.parts]
+    return [path for path in folder.glob("*/*/*") if path.is_file()]
 
 
 def test_an_uploaded_document_has_every_field(world: RestWorld) -> None:

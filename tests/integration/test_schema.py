@@ -11,7 +11,7 @@ from api.db.database import Rows, open_rows
 from api.db.models import MODELS
 from api.db.services.dataset_service import DatasetFilter, DatasetService
 from api.db.services.document_service import DocumentFilter, DocumentService
-from api.db.services.publish_service import PublishService
+from api.db.services.role_service import RoleService
 from common.errors import DatabaseTooNew
 from common.settings import TaskSettings
 from common.task_state import DocumentRun, TaskState
@@ -95,7 +95,7 @@ def test_hot_queries_use_their_indexes(rows: Rows, monkeypatch: pytest.MonkeyPat
     world.tasks.hand_back("e1:gone", "its process died")
     world.flip(doc_id)
     world.parsing.stop([doc_id])
-    PublishService(rows).lead("relay", "e1:a", 1000)
+    RoleService(rows).lead("relay", "e1:a", 1000)
     documents = DocumentService(rows, TaskSettings())
     for wanted in (DocumentFilter(), DocumentFilter(runs=(DocumentRun.DONE,)), DocumentFilter(ids=(doc_id,))):
         assert documents.page(world.tenant_id, world.kb_id, wanted).total > 0

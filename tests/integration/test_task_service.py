@@ -121,7 +121,7 @@ def test_a_known_file_is_split_at_once_and_the_old_generation_becomes_stale(worl
         world.finish(task, chunks=2)
     world.flip(doc_id)
     assert world.doc(doc_id).active_generation == 2
-    (line,) = StaleService(world.rows).oldest(10)
+    (line,) = StaleService(world.rows).due(10)
     assert (line.scope.document_id, line.scope.generation, line.scope.claim) == (doc_id, 1, None)
     assert Knowledgebase.get_by_id(world.kb_id).chunk_count == 4
 
@@ -171,7 +171,7 @@ def test_a_finish_task_that_waits_makes_no_range_stale(world: World) -> None:
     world.finish(*world.claim(*ranges))
     (finish,) = world.claim_all(doc_id)
     world.tasks.apply([GiveBack(finish.held, "wait", 0)])
-    assert StaleService(world.rows).oldest(10) == []
+    assert StaleService(world.rows).due(10) == []
     assert world.flip(doc_id) is TaskState.DONE
 
 
@@ -350,7 +350,7 @@ def test_stale_lines_are_forgotten_one_by_one(world: World) -> None:
     (task,) = world.claim(*ranges)
     world.tasks.apply([GiveBack(task.held, "lose", 0, "parser_lost", "it died")])
     stale = StaleService(world.rows)
-    (line,) = stale.oldest(5)
+    (line,) = stale.due(5)
     assert line.scope.claim == (0, 1)
     stale.forget(line)
     assert StaleChunks.select().count() == 0

@@ -15,7 +15,7 @@ from rag.utils.folder_store import FolderStore
 
 
 def files_in(folder: Path) -> list[str]:
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and p.name != ".pagemill-store")
 
 
 def test_a_kept_file_is_found_by_its_hash(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ _MYSQL = {
     "auto": "BIGINT AUTO_INCREMENT PRIMARY KEY",
     "table": "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin ROW_FORMAT=DYNAMIC",
 }
-_DUPLICATE_INDEX = 1061  # MySQL has no CREATE INDEX IF NOT EXISTS
+# MySQL commits each statement by itself and has no IF NOT EXISTS for these: a duplicate was made before a crash.
+_DUPLICATE_COLUMN, _DUPLICATE_INDEX = 1060, 1061
 
 
 def available() -> list[tuple[int, str]]:
@@ -66,7 +67,7 @@ def _apply(rows: Rows, version: int, statements: tuple[str, ...]) -> None:
         try:
             rows.execute(statement.format(**words))
         except peewee.OperationalError as exc:
-            if _DUPLICATE_INDEX not in exc.args:
+            if not {_DUPLICATE_COLUMN, _DUPLICATE_INDEX} & set(exc.args[1:]):
                 raise
     rows.execute(f"INSERT INTO schema_version (version, applied_ms) VALUES (?, {rows.now_ms})", (version,))
 

@@ -70,9 +70,9 @@ STATEMENTS = (
         PRIMARY KEY (doc_id, generation, task_no, claim_no)) {table}""",
     "CREATE INDEX stale_chunks_at ON stale_chunks (at_ms)",
     """CREATE TABLE IF NOT EXISTS file_profile (
-        tenant_id VARCHAR(32) NOT NULL, file_digest VARCHAR(64) NOT NULL, parser_version INTEGER NOT NULL,
-        profile {text} NOT NULL, create_ms BIGINT NOT NULL,
-        PRIMARY KEY (tenant_id, file_digest, parser_version)) {table}""",
+        tenant_id VARCHAR(32) NOT NULL, file_digest VARCHAR(64) NOT NULL, suffix VARCHAR(32) NOT NULL,
+        parser_version INTEGER NOT NULL, profile {text} NOT NULL, create_ms BIGINT NOT NULL,
+        PRIMARY KEY (tenant_id, file_digest, suffix, parser_version)) {table}""",
     """CREATE TABLE IF NOT EXISTS lease (
         name VARCHAR(64) NOT NULL PRIMARY KEY, holder VARCHAR(128) NOT NULL, until_ms BIGINT NOT NULL) {table}""",
 )

@@ -91,7 +91,7 @@ class DatasetService:
             raise InvalidInput(f"Dataset name length is {size} which is larger than {MAX_NAME_BYTES} bytes")
         for _ in range(_NAME_RACES):
             try:
-                dataset_id = self._rows.write(self._create, caller, new)
+                dataset_id = self._rows.write(self._create, caller, new, new_id())
             except IntegrityError:
                 continue  # somebody else took the name meanwhile: the next one is looked for
             return self.get(caller.tenant_id, dataset_id)
@@ -132,7 +132,9 @@ class DatasetService:
             counts[dataset_id][DocumentRun(run)] = count
         return counts
 
-    def _create(self, caller: Caller, new: NewDataset) -> str:
+    def _create(self, caller: Caller, new: NewDataset, dataset_id: str) -> str:
+        if Knowledgebase.get_or_none(Knowledgebase.id == dataset_id) is not None:
+            return dataset_id  # the commit went through, its reply was lost
         model = new.embedding_model or Tenant.get_by_id(caller.tenant_id).embedding_model
         if model != self._embedding_model:
             raise NotFound(f"Model {model} not found: this server embeds with {self._embedding_model}")
@@ -144,7 +146,7 @@ class DatasetService:
         name = free_name(new.name, taken, MAX_NAME_BYTES)
         now_ms = self._rows.clock()
         row = Knowledgebase.create(
-            id=new_id(),
+            id=dataset_id,
             tenant_id=caller.tenant_id,
             created_by=caller.user_id,
             name=name,

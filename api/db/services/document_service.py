@@ -69,7 +69,7 @@ class DocumentService:
         """Insert all documents or none; taken names become `name(1).ext`. Raises NotFound for an unknown dataset."""
         for _ in range(_NAME_RACES):
             try:
-                return self._rows.write(self._add, caller, dataset_id, new)
+                return self._rows.write(self._add, caller, dataset_id, new, [new_id() for _ in new])
             except IntegrityError:
                 continue  # somebody else took a name meanwhile: the next one is looked for
         raise Conflict("the names of these files are being taken by others: try again")
@@ -96,7 +96,13 @@ class DocumentService:
             found |= {row.id for row in self._rows.read(list, Document.select(Document.id).where(which))}
         return found
 
-    def _add(self, caller: Caller, dataset_id: str, new: Sequence[NewDocument]) -> list[DocumentView]:
+    def _add(
+        self, caller: Caller, dataset_id: str, new: Sequence[NewDocument], ids: Sequence[str]
+    ) -> list[DocumentView]:
+        # Run again after a commit whose reply was lost, it finds what it inserted.
+        there = {row.id: row for row in Document.select().where(Document.id.in_(list(ids)))}
+        if there:
+            return views(self._rows, [there[doc_id] for doc_id in ids], self._max_attempts)
         # The dataset's row is locked first: uploads into one dataset take their names one after another.
         counted = Knowledgebase.update(document_count=Knowledgebase.document_count + len(new)).where(
             (Knowledgebase.id == dataset_id)
@@ -107,7 +113,11 @@ class DocumentService:
             raise NotFound(f"Can't find the dataset with ID {dataset_id}!")
         dataset = Knowledgebase.get_by_id(dataset_id)
         now_ms = self._rows.clock()
-        return views(self._rows, [_insert(caller, dataset, one, now_ms) for one in new], self._max_attempts)
+        return views(
+            self._rows,
+            [_insert(caller, dataset, *one, now_ms) for one in zip(new, ids, strict=True)],
+            self._max_attempts,
+        )
 
     def _page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
         query = Document.select().where(_alive(tenant_id) & (Document.kb_id == dataset_id))
@@ -154,14 +164,14 @@ def _in_time(document: DocumentView, wanted: DocumentFilter) -> bool:
     return not (wanted.create_ms_to and document.create_ms > wanted.create_ms_to)
 
 
-def _insert(caller: Caller, dataset: Knowledgebase, new: NewDocument, now_ms: int) -> Document:
+def _insert(caller: Caller, dataset: Knowledgebase, new: NewDocument, doc_id: str, now_ms: int) -> Document:
     def taken(keys: Sequence[str]) -> set[str]:
         which = (Document.kb_id == dataset.id) & Document.name_key.in_(list(keys))
         return {row.name_key or "" for row in Document.select(Document.name_key).where(which)}
 
     name = free_name(new.name, taken, MAX_NAME_BYTES)
     return Document.create(
-        id=new_id(),
+        id=doc_id,
         tenant_id=dataset.tenant_id,
         kb_id=dataset.id,
         created_by=caller.user_id,

@@ -25,6 +25,8 @@ class Counted:
     chunks: int = 0
     tokens: int = 0
     index_seq: int = 0
+    failed_pages: int = 0
+    reused: int = 0
 
 
 def key_of(rows: Rows, doc_id: str) -> DocumentKey:
@@ -41,8 +43,8 @@ def set_profile(rows: Rows, doc_id: str, generation: int, profile: str) -> None:
     rows.execute("UPDATE document SET profile = ? WHERE id = ? AND generation = ?", (profile, doc_id, generation))
     ignore = "INSERT OR IGNORE" if rows.is_sqlite else "INSERT IGNORE"
     rows.execute(
-        f"{ignore} INTO file_profile (tenant_id, file_digest, parser_version, profile, create_ms)"
-        f" SELECT d.tenant_id, d.file_digest, t.parser_version, d.profile, {rows.now_ms} FROM document d"
+        f"{ignore} INTO file_profile (tenant_id, file_digest, suffix, parser_version, profile, create_ms)"
+        f" SELECT d.tenant_id, d.file_digest, d.suffix, t.parser_version, d.profile, {rows.now_ms} FROM document d"
         f" JOIN task t ON t.doc_id = d.id AND t.generation = d.generation WHERE d.id = ? LIMIT 1",
         (doc_id,),
     )
@@ -59,13 +61,16 @@ def add_tasks(rows: Rows, doc_id: str, generation: int, count: int) -> None:
 def count_ended(rows: Rows, doc_id: str, generation: int, counted: Counted) -> None:
     rows.execute(
         f"UPDATE document SET open_tasks = open_tasks - ?, done_tasks = done_tasks + ?, run_chunks = run_chunks + ?,"
-        f" run_tokens = run_tokens + ?, index_seq = CASE WHEN index_seq < ? THEN ? ELSE index_seq END,"
+        f" run_tokens = run_tokens + ?, failed_pages = failed_pages + ?, reused_tasks = reused_tasks + ?,"
+        f" index_seq = CASE WHEN index_seq < ? THEN ? ELSE index_seq END,"
         f" update_ms = {rows.now_ms} WHERE id = ? AND generation = ?",
         (
             counted.ended,
             counted.done,
             counted.chunks,
             counted.tokens,
+            counted.failed_pages,
+            counted.reused,
             counted.index_seq,
             counted.index_seq,
             doc_id,

@@ -4,28 +4,30 @@ ringing the relay afterwards is the caller's (`Doorbell`)."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
 from api.db.database import Rows
-from api.db.services import task_sql
+from api.db.services import task_control, task_sql
 from api.db.services.document_sql import WHOLE_DOCUMENT
 from api.db.services.task_plan import PlannedFile, plan_ranges
 from api.db.services.task_requests import NewRange
-from api.db.services.task_sql import DocumentKey, Event, TaskRow
+from api.db.services.task_sql import DocumentKey
 from common.errors import DocumentError
 from common.settings import TaskSettings
 from common.task_state import (
     DOCUMENT_TRANSITIONS,
-    TASK_TRANSITIONS,
+    TaskState,
     TaskType,
     from_states_sql,
     set_state_sql,
 )
 from rag.parser.blocks import PARSER_VERSION, Profile
 
+_AT_ONCE = 50
 _ACTIVE_FROM_START = "CASE WHEN active_generation = 0 THEN generation + 1 ELSE active_generation END"
 
 
@@ -42,40 +44,68 @@ class ParseService:
         self._rows = rows
         self._settings = settings
         self._dimension = dimension
+        self._keep_ms = int(settings.reuse_keep_h * 3_600_000)
         self._bell = bell
 
     def start(self, doc_ids: Sequence[str]) -> list[str]:
         """Begin a new generation of each document that is not running. Returns the ids of those that were started."""
-        started = self._rows.write(self._start_all, doc_ids)
+        started: list[str] = []
+        for part in _slices(doc_ids):
+            started += self._rows.write(self._start_all, part, {})
         if started:
-            self._bell.tasks_waiting()
+            self._rows.after_commit(self._bell.tasks_waiting)
         return started
 
     def stop(self, doc_ids: Sequence[str]) -> list[str]:
         """Cancel the running parse of each document. Returns the ids of those that were running."""
-        stopped, tasks = self._rows.write(self._stop_all, doc_ids)
+        stopped: dict[str, int] = {}
+        tasks: list[str] = []
+        for part in _slices(doc_ids):
+            tasks += self._rows.write(self._stop_all, part, stopped)
         if tasks:
-            self._bell.tasks_cancelled(tasks)
-        return stopped
+            self._rows.after_commit(partial(self._bell.tasks_cancelled, tasks))
+        return [doc_id for doc_id in doc_ids if doc_id in stopped]
 
-    def _start_all(self, doc_ids: Sequence[str]) -> list[str]:
+    def restart_outdated(self) -> list[str]:
+        """Begin anew every running document that waits for an older parser version than this one: no executor of
+        today claims its tasks. Returns the ids of those that were begun anew."""
+        found = self._rows.read(
+            self._rows.rows,
+            f"SELECT DISTINCT doc_id FROM task WHERE state = {int(TaskState.PENDING)} AND parser_version < ? LIMIT 500",
+            (PARSER_VERSION,),
+        )
+        doc_ids = [row[0] for row in found]
+        self.stop(doc_ids)
+        return self.start(doc_ids)
+
+    def _start_all(self, doc_ids: Sequence[str], begun: dict[str, int]) -> list[str]:
+        """`begun` outlives a transaction that is run again because its commit's reply was lost: what it began is
+        then there already."""
         task_sql.lock_documents(self._rows, doc_ids)
-        return [doc_id for doc_id in doc_ids if self._start(doc_id)]
+        return [doc_id for doc_id in doc_ids if self._has_begun(doc_id, begun) or self._start(doc_id, begun)]
 
-    def _start(self, doc_id: str) -> bool:
+    def _has_begun(self, doc_id: str, begun: dict[str, int]) -> bool:
+        return doc_id in begun and self._generation(doc_id) == begun[doc_id]
+
+    def _generation(self, doc_id: str) -> int:
+        found = self._rows.rows("SELECT generation FROM document WHERE id = ?", (doc_id,))
+        return int(found[0][0]) if found else 0
+
+    def _start(self, doc_id: str, begun: dict[str, int]) -> bool:
         transition = DOCUMENT_TRANSITIONS["parse"]
         now = self._rows.now_ms
         won = self._rows.execute(
             f"UPDATE document SET {set_state_sql(transition, 'run')}, active_generation = {_ACTIVE_FROM_START},"
             f" generation = generation + 1, paused = 0, open_tasks = 0, total_tasks = 0, done_tasks = 0,"
-            f" failed_tasks = 0, reused_tasks = 0, run_chunks = 0, run_tokens = 0, error_code = '',"
-            f" error_message = '', begin_ms = {now}, end_ms = 0, update_ms = {now}"
+            f" failed_tasks = 0, failed_pages = 0, reused_tasks = 0, run_chunks = 0, run_tokens = 0, index_seq = 0,"
+            f" error_code = '', error_message = '', begin_ms = {now}, end_ms = 0, update_ms = {now}"
             f" WHERE id = ? AND deleted_ms = 0 AND {from_states_sql(transition, 'run')}",
             (doc_id,),
         ).rowcount
         if not won:
             return False
         self._insert_first_tasks(doc_id)
+        begun[doc_id] = self._generation(doc_id)
         return True
 
     def _insert_first_tasks(self, doc_id: str) -> None:
@@ -104,7 +134,7 @@ class ParseService:
             "SELECT d.tenant_id, d.generation, d.priority, d.kb_id, p.profile, d.file_digest, d.name, d.chunk_method,"
             " d.parser_config, k.embedding_model FROM document d JOIN knowledgebase k ON k.id = d.kb_id"
             " LEFT JOIN file_profile p ON p.tenant_id = d.tenant_id AND p.file_digest = d.file_digest"
-            " AND p.parser_version = ? WHERE d.id = ?",
+            " AND p.suffix = d.suffix AND p.parser_version = ? WHERE d.id = ?",
             (PARSER_VERSION, doc_id),
         )
         return [
@@ -112,14 +142,15 @@ class ParseService:
             for row in found
         ]
 
-    def _stop_all(self, doc_ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    def _stop_all(self, doc_ids: Sequence[str], stopped: dict[str, int]) -> list[str]:
+        """Stops what runs; the ids of tasks that were at work. `stopped` outlives a lost reply, like `begun`."""
         task_sql.lock_documents(self._rows, doc_ids)
-        stopped, cancelled = [], []
+        at_work: list[str] = []
         for doc_id in doc_ids:
             if self._stop(doc_id):
-                stopped.append(doc_id)
-                cancelled += self._cancel_tasks(doc_id)
-        return stopped, cancelled
+                stopped[doc_id] = self._generation(doc_id)
+                at_work += task_control.cancel_open_tasks(self._rows, doc_id, self._keep_ms)
+        return at_work
 
     def _stop(self, doc_id: str) -> bool:
         """A first parse that is stopped stops being searched in the same moment; an older generation stays."""
@@ -136,23 +167,8 @@ class ParseService:
         ).rowcount
         return bool(won)
 
-    def _cancel_tasks(self, doc_id: str) -> list[str]:
-        """End every open task of the document. Returns the ids of those that were running."""
-        transition = TASK_TRANSITIONS["cancel"]
-        found = self._rows.rows(
-            f"SELECT id FROM task WHERE doc_id = ? AND {from_states_sql(transition)} ORDER BY id", (doc_id,)
-        )
-        tasks = task_sql.lock_tasks(self._rows, [row[0] for row in found]) if found else {}
-        self._rows.execute(
-            f"UPDATE task SET {set_state_sql(transition)}, end_at = {self._rows.now_ms}, lease_until = 0"
-            f" WHERE doc_id = ? AND {from_states_sql(transition)}",
-            (doc_id,),
-        )
-        task_sql.add_events(self._rows, [_cancelled(task) for task in tasks.values()])
-        for key in {(t.tenant_id, t.kb_id, t.generation) for t in tasks.values()}:
-            task_sql.mark_stale(self._rows, DocumentKey(key[0], key[1], doc_id, key[2], 0))
-        return [t.id for t in tasks.values() if t.claim_token]
 
-
-def _cancelled(task: TaskRow) -> Event:
-    return task.event("cancel", message="stopped by the user")
+def _slices(doc_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Renewals wait for the same lock: no transaction is long."""
+    for start in range(0, len(doc_ids), _AT_ONCE):
+        yield doc_ids[start : start + _AT_ONCE]

@@ -1,5 +1,5 @@
-"""What the relay needs of the rows: which tasks to publish next, in fair turns; marking and unmarking them; and
-the leader's lease. Speaks no Redis."""
+"""What the relay needs of the rows: which tasks to publish next, in fair turns; marking and unmarking them. Speaks no
+Redis."""
 
 from __future__ import annotations
 
@@ -28,15 +28,6 @@ class PublishService:
         self._rows = rows
         self._turn = 0
         self._last_tenant: dict[int, str] = {}
-
-    def lead(self, name: str, holder: str, for_ms: int) -> bool:
-        """Become or stay the holder of a role, by the database's clock. False while somebody else holds it."""
-        if self._rows.read(self._is_taken, name, holder):
-            return False
-        return self._rows.write(self._lead, name, holder, for_ms)
-
-    def step_down(self, name: str, holder: str) -> None:
-        self._rows.write(self._rows.execute, "DELETE FROM lease WHERE name = ? AND holder = ?", (name, holder))
 
     def mark_next(self, room: int) -> list[Publishable]:
         """Choose up to `room` waiting tasks and mark them published: by priority, then tenants in turns.
@@ -77,25 +68,6 @@ class PublishService:
             f"SELECT MIN(run_after) - {self._rows.now_ms} FROM task WHERE {_WAITING}",
         )
         return None if found[0][0] is None else max(0, int(found[0][0]))
-
-    def _is_taken(self, name: str, holder: str) -> bool:
-        """A look before the write: those that wait for their turn do not queue up for the write lock."""
-        return bool(
-            self._rows.rows(
-                f"SELECT 1 FROM lease WHERE name = ? AND holder != ? AND until_ms >= {self._rows.now_ms}",
-                (name, holder),
-            )
-        )
-
-    def _lead(self, name: str, holder: str, for_ms: int) -> bool:
-        now = self._rows.now_ms
-        ignore = "INSERT OR IGNORE" if self._rows.is_sqlite else "INSERT IGNORE"
-        self._rows.execute(f"{ignore} INTO lease (name, holder, until_ms) VALUES (?, '', 0)", (name,))
-        won = self._rows.execute(
-            f"UPDATE lease SET holder = ?, until_ms = {now} + ? WHERE name = ? AND (holder = ? OR until_ms < {now})",
-            (holder, for_ms, name, holder),
-        ).rowcount
-        return bool(won)
 
     def _mark_next(self, room: int) -> list[Publishable]:
         chosen = self._choose(room)

@@ -24,11 +24,12 @@ class StaleService:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    def oldest(self, count: int) -> list[StaleLine]:
+    def due(self, count: int) -> list[StaleLine]:
+        """Lines that may be swept by now, oldest first."""
         found = self._rows.read(
             self._rows.rows,
             f"SELECT doc_id, generation, task_no, claim_no, tenant_id, kb_id, {self._rows.now_ms} - at_ms"
-            f" FROM stale_chunks ORDER BY at_ms LIMIT ?",
+            f" FROM stale_chunks WHERE sweep_ms <= {self._rows.now_ms} ORDER BY sweep_ms LIMIT ?",
             (count,),
         )
         return [

@@ -38,6 +38,7 @@ class ClaimedTask:
     profile: str | None
     embedding_model: str
     index_seq: int
+    reusable: Reusable | None = None
 
     @property
     def task_no(self) -> int:
@@ -81,12 +82,38 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class BadRange:
+    """Pages that could not be read: [first, last), counted from 0."""
+
+    first: int
+    last: int
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reusable:
+    """Where the chunks of a range with the same digest are, and how many."""
+
+    dataset_id: str
+    document_id: str
+    generation: int
+    task_no: int
+    claim_no: int
+    chunk_count: int
+    token_count: int
+
+
+@dataclass(frozen=True)
 class Written:
-    """What a range has put into the index."""
+    """What a range has put into the index; `failed` are its pages that could not be read, `reused` tells that its
+    chunks were copied and not computed."""
 
     chunk_count: int = 0
     token_count: int = 0
     index_seq: int = 0
+    failed: tuple[BadRange, ...] = ()
+    reused: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from api.db.services.task_requests import (
     Written,
 )
 from api.db.services.task_sql import Event, TaskRow
-from common.errors import RowsUnavailable
+from common.errors import AttemptFailed
 from common.settings import Settings
 from common.task_state import TASK_TRANSITIONS, TaskState, TaskType, from_states_sql, set_state_sql
 
@@ -58,17 +58,22 @@ class TaskService:
         self._tasks_waiting = tasks_waiting
 
     def apply(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer all requests in one transaction, or none.
+        """Answer all requests in one transaction, or none; renewals in one of their own before.
 
         A claim answers the tasks it got, a renewal the ids still held, an ending the task's new state, or None where
         the claim it speaks for no longer holds."""
+        renewals = [r for r in requests if isinstance(r, Renew)]
+        others = [r for r in requests if not isinstance(r, Renew)]
         try:
-            answers, waiting = self._rows.write(self._apply, requests)
+            # By themselves and first: a renewal must never wait for the row of somebody else's document.
+            renewed = self._rows.write(self._renew, renewals) if renewals else []
+            answers, waiting = self._rows.write(self._apply, others) if others else ([], False)
         except peewee.PeeweeException as exc:
-            raise RowsUnavailable(f"the database refused: {exc}") from exc
+            raise AttemptFailed(f"the database refused what was to be written: {exc}") from exc
         if waiting:
             self._tasks_waiting()
-        return answers
+        first, second = iter(renewed), iter(answers)
+        return [next(first) if isinstance(r, Renew) else next(second) for r in requests]
 
     def hand_back(self, owner: str, why: str) -> int:
         """Take every task from an executor that is known to be dead. Returns how many."""
@@ -78,23 +83,23 @@ class TaskService:
         """Take the tasks whose lease ran out. Returns how many."""
         return self._lose(f"lease_until < {self._rows.now_ms}", (), "its lease ran out")
 
-    def _apply(self, requests: Sequence[Request]) -> tuple[list[Answer], bool]:
-        endings = [r for r in requests if not isinstance(r, Claim | Renew | Progress)]
+    def _renew(self, requests: Sequence[Renew]) -> list[set[str]]:
+        return [task_sql.renew(self._rows, request.held, self._limits.lease_ms) for request in requests]
+
+    def _apply(self, requests: Sequence[Claim | Progress | Ending]) -> tuple[list[Answer], bool]:
+        endings = [r for r in requests if not isinstance(r, Claim | Progress)]
         task_sql.lock_documents(self._rows, (e.held.document_id for e in endings))
-        answers: dict[int, Answer] = {}
-        for index, request in enumerate(requests):
-            if isinstance(request, Renew):
-                answers[index] = set(task_sql.renew(self._rows, request.held, self._limits.lease_ms))
         ended, waiting = self._end(endings)
-        for index, request in enumerate(requests):
+        answers: list[Answer] = []
+        for request in requests:
             if isinstance(request, Claim):
-                answers[index] = self._claim(request)
+                answers.append(self._claim(request))
             elif isinstance(request, Progress):
                 task_sql.set_progress(self._rows, request.held, request.progress, request.message)
-                answers[index] = None
-            elif not isinstance(request, Renew):
-                answers[index] = ended[request.held.task_id]
-        return [answers[index] for index in range(len(requests))], waiting
+                answers.append(None)
+            else:
+                answers.append(ended[request.held.task_id])
+        return answers, waiting
 
     def _claim(self, request: Claim) -> list[ClaimedTask]:
         claimed = task_sql.claim(self._rows, request.task_ids, request.owner, request.token, self._limits.lease_ms)
@@ -160,6 +165,8 @@ class TaskService:
             counted.done += task.id not in split
             counted.chunks += written.chunk_count
             counted.tokens += written.token_count
+            counted.failed_pages += sum(bad.last - bad.first for bad in written.failed)
+            counted.reused += written.reused
             counted.index_seq = max(counted.index_seq, seqs.get(task.id, 0))
         for (doc_id, generation), counted in sums.items():
             document_sql.count_ended(self._rows, doc_id, generation, counted)
@@ -188,7 +195,7 @@ class TaskService:
             f"UPDATE task SET {set_state_sql(transition)}, claim_token = '', owner = '', lease_until = 0,"
             f" published_at = 0, progress = 0, progress_msg = '', run_after = {now} + ?, attempt = attempt + ?,"
             f" losses = losses + ?, retry_count = retry_count + ?, error_code = ?, error_message = ?,"
-            f" waiting_since = {waiting if ending.transition == 'wait' else '0'}"
+            f" waiting_since = {waiting if ending.transition == 'wait' and ending.error_code else '0'}"
             f" WHERE id = ? AND claim_token = ? AND {from_states_sql(transition)}",
             (
                 ending.delay_ms,
@@ -202,7 +209,8 @@ class TaskService:
             ),
         )
         task_sql.mark_stale(self._rows, task)
-        events.append(task.event(ending.transition, ending.error_code, ending.message))
+        if ending.transition != "wait" or ending.error_code:  # "not ready yet" is no news
+            events.append(task.event(ending.transition, ending.error_code, ending.message))
         return TaskState(transition.target)
 
     def _fail(self, task: TaskRow, code: str, message: str, events: list[Event]) -> TaskState:
@@ -243,10 +251,12 @@ class TaskService:
         )
         if not found:
             return 0
-        task_sql.lock_documents(self._rows, (row[1] for row in found))
+        free = task_sql.lock_free_documents(self._rows, {row[1] for row in found})
         events: list[Event] = []
         touched: set[str] = set()
-        ids = [row[0] for row in found]
+        ids = [row[0] for row in found if row[1] in free]
+        if not ids:
+            return 0
         still = self._rows.rows(
             f"SELECT id FROM task WHERE state = {int(TaskState.RUNNING)} AND id IN ({task_sql.marks(ids)})"
             f" AND {condition}{self._rows.for_update}",

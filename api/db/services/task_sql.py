@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from api.db.database import Rows
-from api.db.services.task_requests import ClaimedTask, Held, NewRange, Written
+from api.db.services.task_requests import ClaimedTask, Held, NewRange, Reusable, Written
 from common.ids import new_task_id
 from common.task_state import (
     TASK_TRANSITIONS,
@@ -28,6 +29,10 @@ _TASK_COLUMNS = (
     "parser_version", "state", "attempt", "losses", "retry_count", "claim_no", "claim_token", "owner", "lease_until",
     "run_after", "waiting_since", "published_at", "begin_at", "end_at", "process_duration", "progress",
     "progress_msg", "digest", "chunk_count", "token_count", "error_code", "error_message", "create_ms",
+)  # fmt: skip
+_RESULT_COLUMNS = (
+    "tenant_id", "digest", "kb_id", "doc_id", "generation", "task_no", "claim_no", "chunk_count", "token_count",
+    "create_ms",
 )  # fmt: skip
 _EVENT_COLUMNS = (
     "task_id", "doc_id", "generation", "at_ms", "kind", "claim_no", "owner", "error_code", "message", "detail",
@@ -64,6 +69,7 @@ class TaskRow:
     claim_token: str
     owner: str
     waiting_since: int
+    digest: str
 
     def event(
         self, kind: str, error_code: str = "", message: str = "", detail: Mapping[str, float] | None = None
@@ -103,8 +109,10 @@ _ROW_COLUMNS = ", ".join(TaskRow.__dataclass_fields__)
 _CLAIMED_SQL = """
     SELECT t.id, t.claim_token, t.claim_no, t.task_type, t.tenant_id, t.kb_id, t.doc_id, t.generation, t.from_page,
            t.to_page, t.attempt, t.losses, t.waiting_since, t.begin_at, t.digest, d.file_digest, d.name, d.chunk_method,
-           d.parser_config, d.profile, k.embedding_model, d.index_seq
+           d.parser_config, d.profile, k.embedding_model, d.index_seq,
+           r.kb_id, r.doc_id, r.generation, r.task_no, r.claim_no, r.chunk_count, r.token_count
     FROM task t JOIN document d ON d.id = t.doc_id JOIN knowledgebase k ON k.id = t.kb_id
+    LEFT JOIN range_result r ON r.tenant_id = t.tenant_id AND r.digest = t.digest
     WHERE t.id IN ({marks}) AND t.claim_token = ?"""
 
 
@@ -140,8 +148,16 @@ def claim(rows: Rows, task_ids: Sequence[str], owner: str, token: str, lease_ms:
         (token, owner, lease_ms, *task_ids, PARSER_VERSION),
     )
     found = rows.rows(_CLAIMED_SQL.format(marks=marks(task_ids)), (*task_ids, token))
-    names = ClaimedTask.__dataclass_fields__
-    return [ClaimedTask(**dict(zip(names, row, strict=True)) | {"task_type": TaskType(row[3])}) for row in found]
+    return [_claimed(row) for row in found]
+
+
+_CLAIMED_FIELDS = [name for name in ClaimedTask.__dataclass_fields__ if name != "reusable"]
+
+
+def _claimed(row: Sequence[Any]) -> ClaimedTask:
+    count = len(_CLAIMED_FIELDS)
+    own = dict(zip(_CLAIMED_FIELDS, row[:count], strict=True)) | {"task_type": TaskType(row[3])}
+    return ClaimedTask(**own, reusable=Reusable(*row[count:]) if row[count] is not None else None)
 
 
 def renew(rows: Rows, held: Sequence[Held], lease_ms: int) -> set[str]:
@@ -158,7 +174,8 @@ def renew(rows: Rows, held: Sequence[Held], lease_ms: int) -> set[str]:
         f"SELECT id, claim_token FROM task WHERE id IN ({marks(ids)}) AND state = {int(TaskState.RUNNING)}",
         ids,
     )
-    return {h.task_id for h in held if (h.task_id, h.token) in set(found)}
+    pairs = set(found)
+    return {h.task_id for h in held if (h.task_id, h.token) in pairs}
 
 
 def lock_documents(rows: Rows, doc_ids: Iterable[str]) -> None:
@@ -166,6 +183,17 @@ def lock_documents(rows: Rows, doc_ids: Iterable[str]) -> None:
     ordered = sorted(set(doc_ids))
     if ordered and not rows.is_sqlite:
         rows.rows(f"SELECT id FROM document WHERE id IN ({marks(ordered)}) ORDER BY id FOR UPDATE", ordered)
+
+
+def lock_free_documents(rows: Rows, doc_ids: Collection[str]) -> set[str]:
+    """Those that nobody else holds: for work that can wait for the next round."""
+    if rows.is_sqlite:
+        return set(doc_ids)
+    ordered = sorted(doc_ids)
+    found = rows.rows(
+        f"SELECT id FROM document WHERE id IN ({marks(ordered)}) ORDER BY id FOR UPDATE SKIP LOCKED", ordered
+    )
+    return {str(row[0]) for row in found}
 
 
 def lock_tasks(rows: Rows, task_ids: Collection[str]) -> dict[str, TaskRow]:
@@ -180,17 +208,34 @@ def lock_tasks(rows: Rows, task_ids: Collection[str]) -> dict[str, TaskRow]:
 def finish(rows: Rows, finished: Sequence[tuple[TaskRow, Written]]) -> None:
     """RUNNING to DONE, for tasks whose claim was just checked under lock; one statement per distinct result."""
     transition = TASK_TRANSITIONS["finish"]
-    groups: dict[tuple[int, int, str], list[str]] = defaultdict(list)
+    groups: dict[tuple[str, Written], list[str]] = defaultdict(list)
     for task, written in finished:
-        groups[written.chunk_count, written.token_count, task.claim_token].append(task.id)
-    for (chunks, tokens, token), ids in groups.items():
+        groups[task.claim_token, replace(written, index_seq=0)].append(task.id)
+    for (token, written), ids in groups.items():
+        failed = json.dumps([asdict(bad) for bad in written.failed]) if written.failed else None
         rows.execute(
             f"UPDATE task SET {set_state_sql(transition)}, progress = 1, progress_msg = '', end_at = {rows.now_ms},"
             f" process_duration = ({rows.now_ms} - begin_at) / 1000.0, chunk_count = ?, token_count = ?,"
-            f" error_code = '', error_message = '', waiting_since = 0"
+            f" error_code = '', error_message = '', waiting_since = 0, failed_pages = ?, reused = ?"
             f" WHERE id IN ({marks(ids)}) AND claim_token = ? AND {from_states_sql(transition)}",
-            (chunks, tokens, *ids, token),
+            (written.chunk_count, written.token_count, failed, int(written.reused), *ids, token),
         )
+    _record_results(rows, finished)
+
+
+def _record_results(rows: Rows, finished: Sequence[tuple[TaskRow, Written]]) -> None:
+    """Remember where the chunks of these digests are; of ranges with a page that could not be read nothing is kept."""
+    values = [
+        (
+            task.tenant_id, task.digest, task.kb_id, task.doc_id, task.generation,
+            chunk_task_no(task.task_type, task.from_page), task.claim_no, written.chunk_count, written.token_count,
+            rows.clock(),
+        )
+        for task, written in finished
+        if task.digest and not written.failed
+    ]  # fmt: skip
+    if values:
+        rows.insert_many("range_result", _RESULT_COLUMNS, values, replace=True)
 
 
 def set_progress(rows: Rows, held: Held, progress: float, message: str) -> None:
@@ -215,8 +260,9 @@ def add_events(rows: Rows, events: Sequence[Event]) -> None:
     rows.insert_many("task_event", _EVENT_COLUMNS, values)
 
 
-def mark_stale(rows: Rows, scope: TaskRow | DocumentKey) -> None:
-    """Record that a lost claim's chunks, or a document's whole generation, are never answered and to be swept."""
+def mark_stale(rows: Rows, scope: TaskRow | DocumentKey, keep_ms: int = 0) -> None:
+    """Record that a lost claim's chunks, or a document's whole generation, are never answered, and swept after
+    `keep_ms`."""
     if isinstance(scope, TaskRow):
         if scope.task_type == TaskType.FINISH:
             return  # writes no chunks
@@ -225,7 +271,7 @@ def mark_stale(rows: Rows, scope: TaskRow | DocumentKey) -> None:
         task_no, claim_no = WHOLE_GENERATION, 0
     ignore = "INSERT OR IGNORE" if rows.is_sqlite else "INSERT IGNORE"
     rows.execute(
-        f"{ignore} INTO stale_chunks (doc_id, generation, task_no, claim_no, tenant_id, kb_id, at_ms)"
-        f" VALUES (?, ?, ?, ?, ?, ?, {rows.now_ms})",
-        (scope.doc_id, scope.generation, task_no, claim_no, scope.tenant_id, scope.kb_id),
+        f"{ignore} INTO stale_chunks (doc_id, generation, task_no, claim_no, tenant_id, kb_id, at_ms, sweep_ms)"
+        f" VALUES (?, ?, ?, ?, ?, ?, {rows.now_ms}, {rows.now_ms} + ?)",
+        (scope.doc_id, scope.generation, task_no, claim_no, scope.tenant_id, scope.kb_id, keep_ms),
     )

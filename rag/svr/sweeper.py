@@ -1,59 +1,48 @@
-"""Housekeeping that one executor does for all: takes back tasks whose lease ran out, and sweeps chunks that are never
-answered any more."""
+"""The sweeper: deletes what is never answered any more, from the index and from the tables, a little at a time. One
+executor does it for all."""
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from dataclasses import dataclass
 
-from api.db.services.publish_service import PublishService
+from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
-from api.db.services.task_service import TaskService
 from common.errors import Outage
 from common.settings import Settings
 from rag.utils.doc_index import DocIndex
 from rag.utils.redis_conn import Queue
 
 log = logging.getLogger(__name__)
-ROLE = "maintenance"
+ROLE = "sweeper"
 _TICK_S = 1.0
-_LEAD_S = 6.0
-_OUTAGE_PAUSE_S = 1.0
+_LEAD_S = 10.0
 # The longest that a request of a woken zombie to the index can still be under way.
 _REQUEST_TIMEOUT_S = 60.0
-_STALE_AT_ONCE = 200
+_AT_ONCE = 200
 _HEARTBEAT_KEPT_S = 3600.0
 
 
 @dataclass(frozen=True)
-class MaintenanceConfig:
+class SweeperConfig:
     holder: str
     lease_s: float
 
     @staticmethod
-    def of(settings: Settings, holder: str) -> MaintenanceConfig:
-        return MaintenanceConfig(holder, settings.executor.lease_s)
+    def of(settings: Settings, holder: str) -> SweeperConfig:
+        return SweeperConfig(holder, settings.executor.lease_s)
 
 
-class Maintenance:
+class Sweeper:
     def __init__(
-        self,
-        config: MaintenanceConfig,
-        roles: PublishService,
-        tasks: TaskService,
-        stale: StaleService,
-        index: DocIndex,
-        messages: Queue,
+        self, config: SweeperConfig, roles: RoleService, stale: StaleService, index: DocIndex, messages: Queue
     ) -> None:
         self._config = config
         self._roles = roles
-        self._tasks = tasks
         self._stale = stale
         self._index = index
         self._messages = messages
-        self._last_tick_s = time.monotonic()
 
     def run(self, stop: threading.Event) -> None:
         leads = False
@@ -61,8 +50,7 @@ class Maintenance:
             try:
                 leads = self.run_once()
             except Outage as exc:
-                log.warning("maintenance: %s", exc)
-                stop.wait(_OUTAGE_PAUSE_S)
+                log.warning("sweeper: %s", exc)
         if leads:
             self._roles.step_down(ROLE, self._config.holder)
 
@@ -70,28 +58,17 @@ class Maintenance:
         """One turn. False where another executor does this."""
         if not self._roles.lead(ROLE, self._config.holder, int(_LEAD_S * 1000)):
             return False
-        self._reap()
-        self._sweep()
+        self.sweep_chunks()
         self._forget_dead()
         return True
 
-    def _reap(self) -> None:
-        """A reaper that slept itself can't tell who else did: it waits for one more lease."""
-        late = time.monotonic() - self._last_tick_s > self._config.lease_s
-        self._last_tick_s = time.monotonic()
-        if late:
-            return
-        lost = self._tasks.reap()
-        if lost:
-            log.warning("%d tasks of lost executors go back", lost)
-
-    def _sweep(self) -> None:
+    def sweep_chunks(self) -> None:
         """Delete stale chunks; forget a line only when nobody can write for it any more and nothing is left."""
         forget_after_ms = int((self._config.lease_s + _REQUEST_TIMEOUT_S) * 1000)
-        for line in self._stale.oldest(_STALE_AT_ONCE):
+        for line in self._stale.due(_AT_ONCE):
             if self._index.count(line.scope):
                 self._index.delete(line.scope)
-            elif line.age_ms > forget_after_ms:
+            if line.age_ms > forget_after_ms and not self._index.count(line.scope):
                 self._stale.forget(line)
 
     def _forget_dead(self) -> None:

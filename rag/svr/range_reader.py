@@ -1,0 +1,106 @@
+"""Reading a range so that a page which kills its parser is found, named and left out, and the rest is delivered.
+
+A piece that fails is halved, down to one unit; a unit that fails alone twice is bad. A blow from outside (an OOM kill,
+an operator) hits a unit once, and costs no page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from api.db.services.task_requests import BadRange
+from common.errors import AttemptFailed, BadPage, PagemillError, ParserLost, ParserTimeout, UnreadableFile
+from rag.flow.split import ROW_GROUP, range_text
+from rag.parser.blocks import Unit
+from rag.svr.parser_pool import ParseJob, ParserPool
+from rag.svr.parser_protocol import ParsedChunk
+
+_HALVABLE = (ParserLost, AttemptFailed, UnreadableFile)
+_TRIES_ALONE = 2
+_LEAST_TIMEOUT_S = 30.0
+
+
+@dataclass
+class RangeRead:
+    chunks: list[ParsedChunk] = field(default_factory=list)
+    failed: list[BadRange] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    first: int
+    last: int
+    tries: int = 0
+
+
+async def read_range(
+    parsers: ParserPool,
+    path: Path,
+    job: ParseJob,
+    on_progress: Callable[[int], None],
+    *,
+    carefully: bool,
+    skip_bad: bool,
+) -> RangeRead:
+    """The chunks of the range, in order. `carefully` starts unit by unit: the range took an executor with it before.
+
+    Raises BadPage for the first bad unit unless `skip_bad`, and the parser's own error where nothing could be read.
+    When cancelled, the parser is killed."""
+    whole = _Piece(job.from_unit, job.to_unit)
+    pieces = _units(whole, job.profile.unit) if carefully else [whole]
+    pieces.reverse()
+    read = RangeRead()
+    while pieces:
+        piece = pieces.pop()
+        try:
+            read.chunks += await _read_piece(parsers, path, job, piece, on_progress)
+        except _HALVABLE as exc:
+            smaller = _after_failure(piece, job.profile.unit, exc)
+            if smaller:
+                pieces += reversed(smaller)
+            else:
+                _give_up(job, piece, exc, read, skip_bad)
+    return read
+
+
+async def _read_piece(
+    parsers: ParserPool, path: Path, job: ParseJob, piece: _Piece, on_progress: Callable[[int], None]
+) -> list[ParsedChunk]:
+    part = ParseJob(job.profile, piece.first, piece.last, job.settings)
+    share = (piece.last - piece.first) / max(1, job.to_unit - job.from_unit)
+    timeout_s = max(min(_LEAST_TIMEOUT_S, parsers.timeout_s), parsers.timeout_s * share)
+    before = piece.first - job.from_unit
+
+    def progressed(done: int) -> None:
+        on_progress(before + done)
+
+    return await parsers.parse(path, part, progressed, timeout_s=timeout_s)
+
+
+def _after_failure(piece: _Piece, unit: Unit, error: PagemillError) -> list[_Piece]:
+    """What to try next; nothing where the piece can't be halved and has had its tries. Time that ran out is no blow
+    from outside: it is not tried again."""
+    step = ROW_GROUP if unit is Unit.ROW else 1
+    units = -(-(piece.last - piece.first) // step)
+    if units > 1:
+        middle = min(piece.last, piece.first + units // 2 * step)
+        return [_Piece(piece.first, middle), _Piece(middle, piece.last)]
+    if piece.tries + 1 < _TRIES_ALONE and not isinstance(error, ParserTimeout):
+        return [_Piece(piece.first, piece.last, piece.tries + 1)]
+    return []
+
+
+def _give_up(job: ParseJob, piece: _Piece, error: PagemillError, read: RangeRead, skip_bad: bool) -> None:
+    where = range_text(job.profile.unit, piece.first, piece.last)
+    read.failed.append(BadRange(piece.first, piece.last, error.code, error.public_message))
+    nothing_read = sum(f.last - f.first for f in read.failed) >= job.to_unit - job.from_unit
+    if not skip_bad or (nothing_read and isinstance(error, ParserTimeout)):
+        raise BadPage(f"{where} can't be read: {error.public_message}") from error
+    if nothing_read:
+        raise error  # that is no bad page but a bad range, or a bad moment
+
+
+def _units(whole: _Piece, unit: Unit) -> list[_Piece]:
+    step = ROW_GROUP if unit is Unit.ROW else 1
+    return [_Piece(first, min(first + step, whole.last)) for first in range(whole.first, whole.last, step)]

@@ -1,0 +1,82 @@
+"""The reaper: takes back the tasks whose lease ran out, and starts documents anew whose tasks no executor of today can
+read. One executor does it for all."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+
+from api.db.services.parse_service import ParseService
+from api.db.services.role_service import RoleService
+from api.db.services.task_service import TaskService
+from common.errors import Outage
+from common.settings import Settings
+from rag.svr.fence import steady_s
+
+log = logging.getLogger(__name__)
+ROLE = "reaper"
+_TICK_S = 1.0
+_LEAD_S = 6.0
+_OUTDATED_EVERY_S = 60.0
+
+
+@dataclass(frozen=True)
+class ReaperConfig:
+    holder: str
+    lease_s: float
+
+    @staticmethod
+    def of(settings: Settings, holder: str) -> ReaperConfig:
+        return ReaperConfig(holder, settings.executor.lease_s)
+
+
+class Reaper:
+    def __init__(self, config: ReaperConfig, roles: RoleService, tasks: TaskService, parsing: ParseService) -> None:
+        self._config = config
+        self._roles = roles
+        self._tasks = tasks
+        self._parsing = parsing
+        self._last_tick_s = steady_s()
+        self._last_clock_ms = 0
+        self._not_before_s = 0.0
+        self._outdated_due_s = 0.0
+
+    def run(self, stop: threading.Event) -> None:
+        leads = False
+        while not stop.wait(_TICK_S if leads else _LEAD_S / 3):
+            try:
+                leads = self.run_once()
+            except Outage as exc:
+                log.warning("reaper: %s", exc)
+        if leads:
+            self._roles.step_down(ROLE, self._config.holder)
+
+    def run_once(self) -> bool:
+        """One turn. False where another executor does this."""
+        if not self._roles.lead(ROLE, self._config.holder, int(_LEAD_S * 1000)):
+            return False
+        if self._may_reap():
+            lost = self._tasks.reap()
+            if lost:
+                log.warning("%d tasks of lost executors go back", lost)
+        if steady_s() >= self._outdated_due_s:
+            self._outdated_due_s = steady_s() + _OUTDATED_EVERY_S
+            self._restart_outdated()
+        return True
+
+    def _may_reap(self) -> bool:
+        """Not when this host slept, or the database's clock jumped: everybody's leases look over then, and one more
+        lease tells who is really gone."""
+        now_s, clock_ms = steady_s(), self._roles.clock_ms()
+        passed_s = now_s - self._last_tick_s
+        clock_passed_s = (clock_ms - self._last_clock_ms) / 1000 if self._last_clock_ms else passed_s
+        self._last_tick_s, self._last_clock_ms = now_s, clock_ms
+        if max(passed_s, clock_passed_s) > self._config.lease_s:
+            self._not_before_s = now_s + self._config.lease_s
+        return now_s >= self._not_before_s
+
+    def _restart_outdated(self) -> None:
+        restarted = self._parsing.restart_outdated()
+        if restarted:
+            log.warning("%d documents of an older parser version are parsed anew", len(restarted))

@@ -4,7 +4,10 @@ One worker process: its readers of the index share one copy of the vectors. More
 
 from __future__ import annotations
 
+import os
 import resource
+import socket
+import struct
 from typing import Any
 
 from flask import Flask
@@ -14,6 +17,7 @@ from api.apps import create_app
 from api.db.database import open_rows
 from api.db.migrations import migrate
 from api.wiring import connect
+from common.listening import listen
 from common.settings import Settings
 
 _GRACE_S = 10
@@ -52,11 +56,20 @@ def _allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+def _cut_off_silent_clients(fd: int, after_s: int) -> None:
+    """A thread serves a connection from its first byte to its last: half a request must not hold it for good.
+    Accepted sockets inherit the listener's timeout."""
+    with socket.socket(fileno=os.dup(fd)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", after_s, 0))
+
+
 def serve(settings: Settings, fd: int | None = None) -> None:
     """Serve until SIGTERM, on an open socket that was handed down or on the address in the settings."""
     rows = open_rows(settings.database_url)
     migrate(rows)
     rows.close_connection()
     _allow_many_files()
-    bind = f"fd://{fd}" if fd is not None else f"{settings.server.host}:{settings.server.port}"
-    _Server(settings, bind).run()
+    if fd is None:
+        fd = listen(settings.server.host, settings.server.port).detach()
+    _cut_off_silent_clients(fd, settings.server.receive_timeout_s)
+    _Server(settings, f"fd://{fd}").run()

@@ -41,7 +41,8 @@ class _Section(BaseModel):
 class ServerSettings(_Section):
     host: str = Field("127.0.0.1", description="Address the web server listens on.")
     port: int = Field(9380, ge=0, le=65535, description="Port; if taken, the next free one is used.")
-    threads: Positive = Field(16, description="Threads that answer requests.")
+    threads: Positive = Field(32, description="Threads that answer requests.")
+    receive_timeout_s: Positive = Field(15, description="A client that sends nothing for so long is cut off.")
     max_body_mb: Positive = Field(1024, description="Largest request body, in MiB.")
     max_files_per_upload: Positive = Field(256, description="Most files in one upload call.")
 

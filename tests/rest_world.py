@@ -141,7 +141,8 @@ class RestWorld:
             for n, text in enumerate(texts)
         ]
         sequence = self.index.upsert(records, embedder().embed(texts))
-        return Written(len(texts), sum(len(t.split()) for t in texts), sequence)
+        units = task.to_page - task.from_page
+        return Written(len(texts), sum(len(t.split()) for t in texts), sequence, units=units)
 
     def finish(self, task: ClaimedTask, texts: Sequence[str]) -> None:
         (state,) = self.tasks.apply([FinishRange(task.held, self.write(task, texts))])

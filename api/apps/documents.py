@@ -22,6 +22,7 @@ from common.task_state import DocumentRun
 bp = Blueprint("documents", __name__)
 bp.before_request(require_caller)
 
+_NOT_AVAILABLE = ("metadata", "metadata_condition", "type", "return_empty_metadata")
 _ORDERS = ("create_time", "update_time", "name")
 _MAX_IDS = 100
 
@@ -111,6 +112,10 @@ def _require_dataset(dataset_id: str) -> None:
 
 def _filter() -> DocumentFilter:
     args = request.args
+    for unknown in _NOT_AVAILABLE:
+        if args.get(unknown):
+            # Left out, the filter would not filter: better no answer than a wrong one.
+            raise ApiError(DATA, f"The filter `{unknown}` is not available.")
     orderby = args.get("orderby") or "create_time"
     if orderby not in _ORDERS:
         raise ApiError(ARGUMENT, f"invalid orderby field: {orderby}; allowed: {', '.join(_ORDERS)}")

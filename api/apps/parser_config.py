@@ -73,6 +73,7 @@ class ParserConfig(Strict):
     filename_embd_weight: Share | None = 0.1
     task_page_size: Annotated[int, Field(ge=1)] | None = None
     pages: list[list[int]] | None = None
+    on_bad_page: Literal["skip", "fail"] | None = None
     raptor: Raptor = Raptor()
     graphrag: Graphrag = Graphrag()
     parent_child: ParentChild = ParentChild()

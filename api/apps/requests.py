@@ -52,6 +52,12 @@ def _model(value: str) -> str:
     return value
 
 
+def _printable(value: str) -> str:
+    if has_control_characters(value):
+        raise PydanticCustomError("name", "Control characters are not allowed")
+    return value
+
+
 def _uuid(value: str) -> str:
     try:
         return uuid.UUID(value).hex
@@ -60,7 +66,9 @@ def _uuid(value: str) -> str:
 
 
 class CreateDataset(Strict):
-    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=128)]
+    name: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=128), AfterValidator(_printable)
+    ]
     avatar: Annotated[str, Field(max_length=MAX_CHARS), AfterValidator(_avatar)] | None = None
     description: Annotated[str, Field(max_length=MAX_CHARS)] | None = None
     embedding_model: (
@@ -160,13 +168,18 @@ def text(value: str) -> str:
     return value.encode("utf-8", "replace").decode()
 
 
+def has_control_characters(value: str) -> bool:
+    """Or halves of surrogate pairs, which no store takes either."""
+    return any(unicodedata.category(char) in ("Cc", "Cs") for char in value)
+
+
 def file_name(name: str) -> str:
     """A file's name as it is kept. Raises ApiError 101: a path is refused, not cut down to its end."""
     if not name:
         raise ApiError(ARGUMENT, "No file selected!")
     if "/" in name or "\\" in name or name in (".", ".."):
         raise ApiError(ARGUMENT, f"File name must be a plain name, without a path: {shown(name)}")
-    if any(unicodedata.category(char) in ("Cc", "Cs") for char in name):
+    if has_control_characters(name):
         raise ApiError(ARGUMENT, f"File name must not have control characters: {shown(name)}")
     if len(name.encode()) > _MAX_FILE_NAME_BYTES:
         raise ApiError(ARGUMENT, f"File name must be {_MAX_FILE_NAME_BYTES} bytes or less.")

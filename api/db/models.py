@@ -142,6 +142,7 @@ class Document(BaseModel):
     failed_tasks = IntegerField(default=0)
     failed_pages = IntegerField(default=0)
     reused_tasks = IntegerField(default=0)
+    run_units = IntegerField(default=0)
     run_chunks = IntegerField(default=0)
     run_tokens = BigIntegerField(default=0)
     chunk_count = IntegerField(default=0)

@@ -12,6 +12,7 @@ from pathlib import Path
 import charset_normalizer
 
 from common.errors import EmptyFile
+from rag.parser import latin
 from rag.parser.blocks import Block, BlockKind, FileKind, Profile, Unit
 from rag.parser.kinds import wide_encoding
 
@@ -19,8 +20,11 @@ MAX_CHARS = 16_384
 
 _READ_BYTES = 1 << 20
 _SAMPLE_BYTES = 65_536
-# Windows' own, which decodes nearly anything: for a file too short or too odd to be told.
-_FALLBACK = "cp1252"
+# ASCII and UTF-8 are known to be wrong by then; the others are hardly in use, and taken for what is.
+_NEVER = (
+    *("ascii", "utf_8", "utf_7", "hp_roman8"),
+    *("mac_cyrillic", "mac_greek", "mac_iceland", "mac_latin2", "mac_roman", "mac_turkish"),
+)
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -120,17 +124,10 @@ def _likeliest(path: Path, near: int) -> str:
         sample = file.read(_SAMPLE_BYTES)
     if _is_damaged_utf8(sample):
         return "utf-8"
-    matches = charset_normalizer.from_bytes(sample)
-    best = matches.best()
-    # ASCII and UTF-8 are already known to be wrong for the whole of it.
-    if best is None or best.encoding in ("ascii", "utf_8"):
-        return _FALLBACK
-    # Western and Central European look alike to the detector; the first is much the more common.
-    is_tied = any(
-        match.encoding == _FALLBACK and match.chaos <= best.chaos and match.coherence >= best.coherence
-        for match in matches
-    )
-    return _FALLBACK if is_tied else best.encoding
+    if told := latin.tell(sample):
+        return told
+    best = charset_normalizer.from_bytes(sample, cp_exclusion=list(_NEVER)).best()
+    return best.encoding if best is not None else latin.COMMON
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:

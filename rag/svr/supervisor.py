@@ -23,6 +23,7 @@ from api.db.services.account_service import ADMIN_EMAIL, AccountService
 from api.db.services.task_service import Limits, TaskService
 from common.errors import Outage, QueueUnavailable, SettingsError
 from common.ids import new_token
+from common.listening import listen
 from common.settings import Settings
 from rag.svr.children import Child, stop_in_order
 from rag.svr.data_folder import DataFolder
@@ -143,18 +144,12 @@ class Supervisor:
         """A socket on the wanted port, or the next free one. It is open from now on: no request is refused while the
         web server starts, or starts again."""
         host, wanted = self._settings.server.host, self._settings.server.port
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         for port in range(wanted, min(wanted + _PORTS_TRIED, 65536)):
-            listener = socket.socket(family, socket.SOCK_STREAM)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                listener.bind((host, port))
-                listener.listen(1024)
-                return listener
-            except OSError as exc:
-                listener.close()
-                last = exc
-        raise SettingsError(f"server.host = {host!r}, server.port = {wanted}: can't listen there: {last.strerror}")
+                return listen(host, port)
+            except SettingsError as exc:
+                refused = exc
+        raise refused
 
     def _watch_signals(self) -> None:
         self._wakeup = os.pipe()

@@ -158,7 +158,7 @@ async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, 
         part = chunks[start : start + _SLICE]
         work.report(_PARSED + (1 - _PARSED) * start / len(chunks), "embedding")
         newest_seq = await _embed_and_write(work, parts, part, start)
-    return Written(len(chunks), sum(c.tokens for c in chunks), newest_seq, tuple(read.failed))
+    return Written(len(chunks), sum(c.tokens for c in chunks), newest_seq, tuple(read.failed), units=units)
 
 
 async def _reuse(work: Work, parts: WorkerParts, source: Reusable) -> Written | None:
@@ -178,7 +178,8 @@ async def _reuse(work: Work, parts: WorkerParts, source: Reusable) -> Written | 
         if found:
             records = [_owned(work.task, chunk) for chunk in found]
             seq = await _write(work, parts, records, vectors)
-    return Written(source.chunk_count, source.token_count, seq, reused=True)
+    units = work.task.to_page - work.task.from_page
+    return Written(source.chunk_count, source.token_count, seq, reused=True, units=units)
 
 
 async def _write(work: Work, parts: WorkerParts, records: Sequence[ChunkRecord], vectors: Vectors) -> int:

@@ -30,6 +30,10 @@ def _command_line(process: psutil.Process) -> str:
         return ""
 
 
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
 class Instance:
     def __init__(self, data: Path, *, port: int | None = None, **environ: str) -> None:
         self.data = data

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.timeout(180)
 
 @pytest.fixture(scope="module")
 def instance(short_dir: Path) -> Iterator[Instance]:
-    made = Instance(short_dir / "bad")
+    made = Instance(short_dir / "bad", PAGEMILL_SERVER_RECEIVE_TIMEOUT_S="1", PAGEMILL_SERVER_THREADS="8")
     made.start()
     yield made
     made.stop(signal.SIGTERM)
@@ -82,6 +84,17 @@ def test_requests_that_cannot_be_done_change_nothing(instance: Instance, tmp_pat
     assert instance.parse("0" * 32, document_id)["code"] == 102
     assert instance.call("GET", "/datasets/" + "0" * 32)["code"] == 102
     assert instance.call("GET", "/nothing/here")["code"] == 404
+
+
+def test_half_sent_requests_do_not_block_the_others(instance: Instance) -> None:
+    host, port = instance.address.removeprefix("http://").split(":")
+    stalled = [socket.create_connection((host, int(port))) for _ in range(24)]
+    for connection in stalled:
+        connection.sendall(b"GET /heal")
+    with urllib.request.urlopen(f"{instance.address}/healthz", timeout=20) as answer:
+        assert answer.status == 200
+    for connection in stalled:
+        connection.close()
 
 
 def test_a_disk_that_is_full_leaves_no_half_file_and_no_row(short_dir: Path, tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.acceptance.instance import Instance
+from tests.acceptance.instance import Instance, alive
 from tests.conftest import ValkeyServer, wait_until
 from tests.pdfs import sentence, write_pages
 
@@ -24,10 +23,6 @@ def instance(short_dir: Path, request: pytest.FixtureRequest) -> Iterator[Instan
     yield made
     if made.is_alive:
         made.stop(signal.SIGKILL)
-
-
-def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_from_a_first_start_to_a_found_sentence_and_a_second_start(instance: Instance, tmp_path: Path) -> None:

@@ -40,6 +40,20 @@ WAITING = replace(
         ({"run": DocumentRun.DONE}, "done: 40 chunks from 12 pages in 1.3 s"),
         ({"run": DocumentRun.DONE, "units": 1, "chunk_count": 1}, "done: 1 chunk from 1 page in 1.3 s"),
         ({"run": DocumentRun.DONE, "unit": Unit.WHOLE}, "done: 40 chunks from the file in 1.3 s"),
+        (
+            {"run": DocumentRun.DONE, "chunk_count": 0},
+            "done: no text was found in 12 pages; scanned pages need OCR, which is not available",
+        ),
+        (
+            {"run": DocumentRun.DONE, "reused_tasks": 4, "bad_pages": [(6, 7, "it died (signal 11)")]},
+            "done: 40 chunks from 12 pages in 1.3 s; 4 of 5 tasks reused;"
+            " but page 7 could not be read: it died (signal 11)",
+        ),
+        (
+            {"run": DocumentRun.DONE, "bad_pages": [(n, n + 1, "bad") for n in range(5)]},
+            "done: 40 chunks from 12 pages in 1.3 s; but page 1 could not be read: bad; page 2 could not be read: bad;"
+            " page 3 could not be read: bad; and 2 more",
+        ),
         ({"run": DocumentRun.FAIL, "chunk_count": 0}, "failed: page 3 is damaged"),
         ({"run": DocumentRun.FAIL}, "failed: page 3 is damaged; 40 chunks of the rest can be found"),
         ({"run": DocumentRun.FAIL, "is_searchable_run": False}, "failed: page 3 is damaged"),

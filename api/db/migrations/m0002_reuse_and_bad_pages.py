@@ -4,6 +4,7 @@ STATEMENTS = (
     "ALTER TABLE task ADD COLUMN failed_pages {text}",
     "ALTER TABLE task ADD COLUMN reused INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE document ADD COLUMN failed_pages INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE document ADD COLUMN run_units INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE stale_chunks ADD COLUMN sweep_ms BIGINT NOT NULL DEFAULT 0",
     "CREATE INDEX stale_chunks_sweep ON stale_chunks (sweep_ms)",
     """CREATE TABLE IF NOT EXISTS range_result (

@@ -27,6 +27,7 @@ class Counted:
     index_seq: int = 0
     failed_pages: int = 0
     reused: int = 0
+    units: int = 0
 
 
 def key_of(rows: Rows, doc_id: str) -> DocumentKey:
@@ -62,6 +63,7 @@ def count_ended(rows: Rows, doc_id: str, generation: int, counted: Counted) -> N
     rows.execute(
         f"UPDATE document SET open_tasks = open_tasks - ?, done_tasks = done_tasks + ?, run_chunks = run_chunks + ?,"
         f" run_tokens = run_tokens + ?, failed_pages = failed_pages + ?, reused_tasks = reused_tasks + ?,"
+        f" run_units = run_units + ?,"
         f" index_seq = CASE WHEN index_seq < ? THEN ? ELSE index_seq END,"
         f" update_ms = {rows.now_ms} WHERE id = ? AND generation = ?",
         (
@@ -71,6 +73,7 @@ def count_ended(rows: Rows, doc_id: str, generation: int, counted: Counted) -> N
             counted.tokens,
             counted.failed_pages,
             counted.reused,
+            counted.units,
             counted.index_seq,
             counted.index_seq,
             doc_id,

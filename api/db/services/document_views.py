@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from api.db.database import Rows
@@ -50,15 +50,32 @@ def views(rows: Rows, found: Sequence[Document], max_attempts: int) -> list[Docu
     running = [row for row in found if row.run == DocumentRun.RUNNING]
     tasks = _open_tasks(running)
     queued = _queued_before([row for row in running if not tasks.get(row.id)])
+    bad = _bad_pages([row for row in found if row.failed_pages])
     now_ms = rows.clock()
     return [
         _view(
             row,
             names.get(row.created_by, ""),
-            _facts(row, tasks.get(row.id, ()), queued.get(row.id), now_ms, max_attempts),
+            replace(
+                _facts(row, tasks.get(row.id, ()), queued.get(row.id), now_ms, max_attempts),
+                bad_pages=bad.get(row.id, ()),
+            ),
         )
         for row in found
     ]
+
+
+def _bad_pages(documents: Sequence[Document]) -> dict[str, list[tuple[int, int, str]]]:
+    """(first, last, reason) of the pages of each document's newest parse that could not be read."""
+    bad: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    if not documents:
+        return bad
+    generations = {row.id: row.generation for row in documents}
+    which = Task.doc_id.in_(list(generations)) & Task.failed_pages.is_null(False)
+    for task in Task.select(Task.doc_id, Task.generation, Task.failed_pages).where(which).order_by(Task.from_page):
+        if task.generation == generations[task.doc_id]:
+            bad[task.doc_id] += [(page["first"], page["last"], page["reason"]) for page in task.failed_pages]
+    return bad
 
 
 def _open_tasks(documents: Sequence[Document]) -> dict[str, list[OpenTask]]:
@@ -130,7 +147,8 @@ def _facts(
         is_paused=bool(row.paused),
         is_searchable_run=row.active_generation == row.generation,
         unit=Unit(profile.get("unit", Unit.WHOLE)),
-        units=profile.get("units", 0),
+        units=row.run_units,
+        reused_tasks=row.reused_tasks,
         done_tasks=row.done_tasks,
         total_tasks=row.total_tasks,
         run_chunks=row.run_chunks,

@@ -97,8 +97,8 @@ class ParseService:
         won = self._rows.execute(
             f"UPDATE document SET {set_state_sql(transition, 'run')}, active_generation = {_ACTIVE_FROM_START},"
             f" generation = generation + 1, paused = 0, open_tasks = 0, total_tasks = 0, done_tasks = 0,"
-            f" failed_tasks = 0, failed_pages = 0, reused_tasks = 0, run_chunks = 0, run_tokens = 0, index_seq = 0,"
-            f" error_code = '', error_message = '', begin_ms = {now}, end_ms = 0, update_ms = {now}"
+            f" failed_tasks = 0, failed_pages = 0, reused_tasks = 0, run_units = 0, run_chunks = 0, run_tokens = 0,"
+            f" index_seq = 0, error_code = '', error_message = '', begin_ms = {now}, end_ms = 0, update_ms = {now}"
             f" WHERE id = ? AND deleted_ms = 0 AND {from_states_sql(transition, 'run')}",
             (doc_id,),
         ).rowcount

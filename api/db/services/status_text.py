@@ -13,6 +13,9 @@ from rag.parser.blocks import Unit
 QUEUE_HORIZON = 1000
 
 
+_BAD_PAGES_NAMED = 3
+
+
 @dataclass(frozen=True)
 class OpenTask:
     """A task of the running generation that has not ended. `stage` is what its executor last said."""
@@ -51,6 +54,8 @@ class StatusFacts:
     max_attempts: int
     tasks: Sequence[OpenTask] = ()
     queued_before: int | None = None
+    reused_tasks: int = 0
+    bad_pages: Sequence[tuple[int, int, str]] = ()
 
 
 def status_text(facts: StatusFacts) -> str:
@@ -60,12 +65,27 @@ def status_text(facts: StatusFacts) -> str:
         case DocumentRun.CANCEL:
             return "stopped by the user"
         case DocumentRun.DONE:
-            chunks = _count(facts.chunk_count, "chunk")
-            return f"done: {chunks} from {_size(facts)} in {facts.duration_s:.1f} s"
+            return _done(facts)
         case DocumentRun.FAIL:
             return _failed(facts)
         case DocumentRun.RUNNING:
             return _running(facts)
+
+
+def _done(facts: StatusFacts) -> str:
+    if not facts.chunk_count and not facts.bad_pages:
+        return f"done: no text was found in {_size(facts)}; scanned pages need OCR, which is not available"
+    text = f"done: {_count(facts.chunk_count, 'chunk')} from {_size(facts)} in {facts.duration_s:.1f} s"
+    if facts.reused_tasks:
+        text += f"; {facts.reused_tasks} of {_count(facts.total_tasks, 'task')} reused"
+    if not facts.bad_pages:
+        return text
+    named = "; ".join(
+        f"{range_text(facts.unit, first, last)} could not be read: {reason}"
+        for first, last, reason in facts.bad_pages[:_BAD_PAGES_NAMED]
+    )
+    more = len(facts.bad_pages) - _BAD_PAGES_NAMED
+    return f"{text}; but {named}" + (f"; and {more} more" if more > 0 else "")
 
 
 def progress_of(facts: StatusFacts) -> float:

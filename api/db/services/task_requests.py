@@ -114,6 +114,7 @@ class Written:
     index_seq: int = 0
     failed: tuple[BadRange, ...] = ()
     reused: bool = False
+    units: int = 0
 
 
 @dataclass(frozen=True)

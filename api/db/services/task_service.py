@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import peewee
 
@@ -128,7 +128,9 @@ class TaskService:
                 events.append(task.event("done", detail=ending.stages))
                 answers[task.id] = TaskState.DONE
             elif isinstance(ending, FinishPrepare):
-                finished.append((task, ending.written or Written()))
+                # What was read in the same go has the digest of its range: the next parse of the file can reuse it.
+                digest = ending.ranges[0].digest if ending.written and ending.ranges else ""
+                finished.append((replace(task, digest=digest), ending.written or Written()))
                 events.append(task.event("prepared", detail=ending.stages))
                 self._insert_ranges(task, ending)
                 answers[task.id] = TaskState.DONE
@@ -142,7 +144,7 @@ class TaskService:
         self._count(finished, endings)
         task_sql.add_events(self._rows, events)
         closed = self._end_ranges(touched)
-        split = any(isinstance(e, FinishPrepare) and e.ranges for e in endings)
+        split = any(isinstance(e, FinishPrepare) and e.written is None for e in endings)
         return answers, closed or split or TaskState.PENDING in answers.values()
 
     def _insert_ranges(self, task: TaskRow, ending: FinishPrepare) -> None:
@@ -167,6 +169,7 @@ class TaskService:
             counted.tokens += written.token_count
             counted.failed_pages += sum(bad.last - bad.first for bad in written.failed)
             counted.reused += written.reused
+            counted.units += written.units
             counted.index_seq = max(counted.index_seq, seqs.get(task.id, 0))
         for (doc_id, generation), counted in sums.items():
             document_sql.count_ended(self._rows, doc_id, generation, counted)

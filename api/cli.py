@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
+from typing import Annotated
 
 import typer
 
 from api.commands import documents, inspection, processes, tokens
-from api.commands.options import err
+from api.commands.options import err, say
 from common.errors import PagemillError, SettingsError
 
 app = typer.Typer(
@@ -28,11 +30,30 @@ app.command()(documents.search)
 app.add_typer(tokens.app, name="token")
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from common.version import VERSION
+
+        typer.echo(f"pagemill {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Documents in, searchable chunks out."""
+
+
 def main() -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a document may hold what the terminal's encoding does not
     try:
         app()
     except PagemillError as exc:
-        err.print(f"pagemill: {exc.public_message}", style="red", markup=False, highlight=False)
+        say(f"pagemill: {exc.public_message}", err, "red")
         sys.exit(2 if isinstance(exc, SettingsError) else 1)
 
 

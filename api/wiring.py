@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from api.apps.services import Services
 from api.db.services.account_service import AccountService
 from api.db.services.chunk_service import ChunkService
+from api.db.services.control_service import ControlService
 from api.db.services.dataset_service import DatasetService
 from api.db.services.document_service import DocumentService
+from api.db.services.failed_service import FailedService
+from api.db.services.idempotency_service import IdempotencyService
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.retrieval_service import RetrievalService
 from api.instance import open_existing_rows, open_queue
@@ -49,6 +52,7 @@ def connect(settings: Settings) -> Services:
     index = EmbeddedIndex(settings.index_dir, settings.index)
     store = FolderStore(settings.store_dir)
     embedder = PackagedEmbedder(settings.embedding)
+    bell = doorbell(messages)
     return Services(
         settings=settings,
         accounts=AccountService(rows, embedder.name),
@@ -56,7 +60,10 @@ def connect(settings: Settings) -> Services:
         documents=DocumentService(rows, settings.tasks),
         chunks=ChunkService(rows, index),
         retrieval=RetrievalService(rows, index, embedder),
-        parsing=ParseService(rows, settings.tasks, embedder.dimension, doorbell(messages)),
+        parsing=ParseService(rows, settings.tasks, embedder.dimension, bell),
+        control=ControlService(rows, settings.tasks, bell),
+        failed=FailedService(rows),
+        answers=IdempotencyService(rows),
         store=store,
         index=index,
         health={"database": rows.check, "queue": messages.check, "index": index.check, "store": store.check},

@@ -6,6 +6,8 @@ PagemillError
 ├── InvalidInput             the caller's request can't be done as it stands
 │   ├── NotFound             no such thing, or not the caller's
 │   ├── Conflict             it exists, but not in a state that allows this
+│   ├── KeyReused            an Idempotency-Key came again with another request
+│   ├── Backlogged           too much is waiting already; come back later
 │   └── Unauthorized         no or unknown credentials
 ├── DocumentError            the file itself is the cause; another attempt would end the same
 │   ├── WrongKind            its bytes are not what its name says, or of a kind that is not read
@@ -75,6 +77,14 @@ class NotFound(InvalidInput):
 
 class Conflict(InvalidInput):
     code = "conflict"
+
+
+class KeyReused(InvalidInput):
+    code = "key_reused"
+
+
+class Backlogged(InvalidInput):
+    code = "backlogged"
 
 
 class Unauthorized(InvalidInput):

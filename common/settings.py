@@ -251,11 +251,13 @@ def _folder(url: str) -> Path | None:
 
 
 def _read_file(path: Path) -> dict[tuple[str, str], tuple[object, str]]:
-    if not path.is_file():
-        return {}
     try:
+        if not path.is_file():
+            return {}
         tree = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as exc:
+    except UnicodeDecodeError as exc:
+        raise SettingsError(f"{path}: can't be read: it is not valid UTF-8 (byte {exc.start})") from exc
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as exc:  # ValueError: a date such as 2020-13-13
         raise SettingsError(f"{path}: can't be read: {exc}") from exc
     if not isinstance(tree, dict):
         raise SettingsError(f"{path}: expected sections with keys, got {type(tree).__name__}")

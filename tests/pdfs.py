@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -109,6 +110,28 @@ def write_truncated(path: Path, keep: float) -> Path:
     data = write_pages(path, 6).read_bytes()
     path.write_bytes(data[: int(len(data) * keep)])
     return path
+
+
+def write_without_page(path: Path, pages: int, missing: int) -> Path:
+    """Pages of three sentences, of which page `missing`, from 1, is an object that holds nothing."""
+    data = write_pages(path, pages, sentences=3).read_bytes()
+    page = list(re.finditer(rb"<<[^<>]*/Type /Page\n[^<>]*>>", data))[missing - 1]
+    path.write_bytes(data[: page.start()] + b"null".ljust(page.end() - page.start()) + data[page.end() :])
+    return path
+
+
+def write_printed(path: Path, pages: int, gaps: Sequence[int]) -> Path:
+    """As a browser prints: a small line at the top, and one at the bottom that a gap parts on the pages `gaps`."""
+    pdf = _new()
+    for page in range(1, pages + 1):
+        pdf.add_page()
+        pdf.set_xy(10, 5)
+        _line(pdf, "11/16/26, 6:50 AM The handbook", size=8, height=4)
+        for number in range(1, 55 if page in gaps else 57):
+            _line(pdf, sentence(page, number), size=11, height=5)
+        pdf.set_xy(10, 290)
+        _line(pdf, f"https://example.org/handbook {page}/{pages}", size=11, height=4)
+    return _write(pdf, path)
 
 
 def _new(title: str = "") -> FPDF:

@@ -19,8 +19,11 @@ from api.db.migrations import migrate
 from api.db.models import Document, Task, Tenant, User
 from api.db.services.account_service import AccountService, Caller
 from api.db.services.chunk_service import ChunkService
+from api.db.services.control_service import ControlService
 from api.db.services.dataset_service import DatasetService
 from api.db.services.document_service import DocumentService
+from api.db.services.failed_service import FailedService
+from api.db.services.idempotency_service import IdempotencyService
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.retrieval_service import RetrievalService
 from api.db.services.task_requests import (
@@ -200,6 +203,9 @@ def rest_world(folder: Path, server: ServerSettings | None = None) -> Iterator[R
         chunks=ChunkService(rows, index),
         retrieval=RetrievalService(rows, index, model),
         parsing=ParseService(rows, settings.tasks, model.dimension, Doorbell(lambda: None, lambda _: None)),
+        control=ControlService(rows, settings.tasks, Doorbell(lambda: None, lambda _: None)),
+        failed=FailedService(rows),
+        answers=IdempotencyService(rows),
         store=store,
         index=index,
         health={"database": rows.check, "queue": lambda: None, "index": index.check, "store": store.check},

@@ -8,6 +8,7 @@ from flask.json.provider import DefaultJSONProvider
 from api.apps import (
     chunks,
     datasets,
+    deleting,
     documents,
     envelope,
     pages,
@@ -15,6 +16,7 @@ from api.apps import (
     request_log,
     retrieval,
     system,
+    tasks,
     uploads,
 )
 from api.apps.services import Services, provide
@@ -34,10 +36,12 @@ def create_app(services: Services) -> Flask:
     uploads.register(app, services.settings.server)
     for blueprint in (
         datasets.bp,
+        deleting.bp,
         documents.bp,
         parsing.bp,
         chunks.bp,
         retrieval.bp,
+        tasks.bp,
         system.bp,
         system.tokens_bp,
     ):

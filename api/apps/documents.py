@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import mimetypes
-from typing import cast
+from typing import Any, cast
 
 from flask import Blueprint, Response, request, send_file
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import ARGUMENT, DATA, SERVER, ApiError, expect_full, full, plain
+from api.apps.once import once
 from api.apps.requests import file_name, page_number, page_size
 from api.apps.services import services
 from api.apps.uploads import IncomingFile
@@ -50,11 +52,15 @@ def upload(dataset_id: str) -> Response:
             kept.append(NewDocument(name, stream.keep(caller().tenant_id)))
         except StoreUnavailable as exc:
             refused.append(f"{name}: {exc.public_message}")
-    documents = services().documents.add(caller(), dataset_id, kept) if kept else []
-    shown = [document_json(document) for document in documents]
+    body = json.dumps([dataset_id, refused, [[one.name, one.file.digest] for one in kept]])
+    shown: list[Any] = once("upload", body, lambda: _added(dataset_id, kept)) if kept else []
     if refused:
         raise ApiError(SERVER, "\n".join(refused), shown)
     return plain(shown)
+
+
+def _added(dataset_id: str, kept: list[NewDocument]) -> list[Any]:
+    return [document_json(document) for document in services().documents.add(caller(), dataset_id, kept)]
 
 
 @bp.get("/datasets/<dataset_id>/documents")

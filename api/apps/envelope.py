@@ -20,6 +20,7 @@ DATA = 102
 CONNECTION = 105
 SERVER = 500
 _RETRY_AFTER_S = "2"
+_BACKLOG_RETRY_AFTER_S = "30"
 
 
 class ApiError(Exception):
@@ -74,7 +75,18 @@ def _known(error: errors.PagemillError) -> Response:
         answer.status_code = 503
         answer.headers["Retry-After"] = _RETRY_AFTER_S
         return answer
+    if isinstance(error, errors.KeyReused):
+        return _with_status(_failure(422, error.public_message), 422)
+    if isinstance(error, errors.Backlogged):
+        answer = _with_status(_failure(429, error.public_message), 429)
+        answer.headers["Retry-After"] = _BACKLOG_RETRY_AFTER_S
+        return answer
     return _failure(DATA, error.public_message)
+
+
+def _with_status(answer: Response, status: int) -> Response:
+    answer.status_code = status
+    return answer
 
 
 def _http(error: HTTPException) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from flask import Blueprint, Response
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import DATA, ApiError, plain
+from api.apps.once import once
 from api.apps.requests import id_list, loose_body
 from api.apps.services import services
 
@@ -34,7 +36,8 @@ class _Asked:
 @bp.post("/datasets/<dataset_id>/chunks")
 def parse(dataset_id: str) -> Response:
     asked = _asked(dataset_id)
-    started = _in_slices(services().parsing.start, asked.known)
+    body = json.dumps([dataset_id, asked.known, asked.unknown])
+    started: list[str] = once("parse", body, lambda: _in_slices(services().parsing.start, asked.known))
     if len(started) < len(asked.known):
         raise ApiError(DATA, f"{_RUNNING}: {_others(asked.known, started)}")
     _require_all_known(asked)
@@ -55,12 +58,27 @@ def stop(dataset_id: str) -> Response:
 
 @bp.post("/datasets/<dataset_id>/documents/parse")
 def parse_documents(dataset_id: str) -> Response:
-    return _each(dataset_id, services().parsing.start, _RUNNING)
+    def start(document_ids: Sequence[str]) -> list[str]:
+        body = json.dumps([dataset_id, list(document_ids)])
+        started: list[str] = once("parse", body, lambda: services().parsing.start(document_ids))
+        return started
+
+    return _each(dataset_id, start, _RUNNING)
 
 
 @bp.post("/datasets/<dataset_id>/documents/stop")
 def stop_documents(dataset_id: str) -> Response:
     return _each(dataset_id, services().parsing.stop, _NOT_RUNNING)
+
+
+@bp.post("/datasets/<dataset_id>/documents/pause")
+def pause_documents(dataset_id: str) -> Response:
+    return _each(dataset_id, services().control.pause, "Can't pause document that is not running or is paused")
+
+
+@bp.post("/datasets/<dataset_id>/documents/resume")
+def resume_documents(dataset_id: str) -> Response:
+    return _each(dataset_id, services().control.resume, "Can't resume document that is not paused")
 
 
 def _each(dataset_id: str, act: Callable[[Sequence[str]], list[str]], refusal: str) -> Response:

@@ -4,7 +4,6 @@ does not. Refusals have RAGFlow's texts: clients look for them."""
 from __future__ import annotations
 
 import re
-import unicodedata
 import uuid
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
@@ -16,6 +15,8 @@ from werkzeug.exceptions import BadRequest
 
 from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
 from api.apps.parser_config import MAX_CHARS, ParserConfig, Strict
+from api.db.services.file_names import has_control_characters, require_file_name
+from common.errors import InvalidInput
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -23,7 +24,6 @@ _MAX_JSON_BYTES = 32 * 1024 * 1024
 _MAX_SHOWN = 128
 _MAX_PAGE_SIZE = 100
 _MAX_NUMBER = 2**53
-_MAX_FILE_NAME_BYTES = 255
 _MALFORMED = "Malformed JSON syntax: Missing commas/brackets or invalid encoding"
 _AVATAR = re.compile(r"data:(?P<mime>[^;,]+);base64$")
 
@@ -58,7 +58,7 @@ def _printable(value: str) -> str:
     return value
 
 
-def _uuid(value: str) -> str:
+def as_uuid(value: str) -> str:
     try:
         return uuid.UUID(value).hex
     except ValueError as exc:
@@ -95,9 +95,9 @@ class ListDatasets(BaseModel):
     page_size: Annotated[int, Field(ge=1, le=_MAX_PAGE_SIZE)] = 30
     orderby: Literal["create_time", "update_time"] = "create_time"
     desc: bool = True
-    id: Annotated[str, AfterValidator(_uuid)] | None = None
+    id: Annotated[str, AfterValidator(as_uuid)] | None = None
     name: str | None = None
-    ids: Annotated[list[Annotated[str, AfterValidator(_uuid)]], Field(max_length=100)] | None = None
+    ids: Annotated[list[Annotated[str, AfterValidator(as_uuid)]], Field(max_length=100)] | None = None
     include_parsing_status: bool = False
 
 
@@ -168,21 +168,12 @@ def text(value: str) -> str:
     return value.encode("utf-8", "replace").decode()
 
 
-def has_control_characters(value: str) -> bool:
-    """Or halves of surrogate pairs, which no store takes either."""
-    return any(unicodedata.category(char) in ("Cc", "Cs") for char in value)
-
-
 def file_name(name: str) -> str:
-    """A file's name as it is kept. Raises ApiError 101: a path is refused, not cut down to its end."""
-    if not name:
-        raise ApiError(ARGUMENT, "No file selected!")
-    if "/" in name or "\\" in name or name in (".", ".."):
-        raise ApiError(ARGUMENT, f"File name must be a plain name, without a path: {shown(name)}")
-    if has_control_characters(name):
-        raise ApiError(ARGUMENT, f"File name must not have control characters: {shown(name)}")
-    if len(name.encode()) > _MAX_FILE_NAME_BYTES:
-        raise ApiError(ARGUMENT, f"File name must be {_MAX_FILE_NAME_BYTES} bytes or less.")
+    """A file's name as it is kept. Raises ApiError 101 for one that can't be."""
+    try:
+        require_file_name(name)
+    except InvalidInput as exc:
+        raise ApiError(ARGUMENT, exc.public_message) from exc
     return name
 
 

@@ -10,8 +10,11 @@ from flask import Flask, current_app
 
 from api.db.services.account_service import AccountService
 from api.db.services.chunk_service import ChunkService
+from api.db.services.control_service import ControlService
 from api.db.services.dataset_service import DatasetService
 from api.db.services.document_service import DocumentService
+from api.db.services.failed_service import FailedService
+from api.db.services.idempotency_service import IdempotencyService
 from api.db.services.parse_service import ParseService
 from api.db.services.retrieval_service import RetrievalService
 from common.settings import Settings
@@ -33,6 +36,9 @@ class Services:
     chunks: ChunkService
     retrieval: RetrievalService
     parsing: ParseService
+    control: ControlService
+    failed: FailedService
+    answers: IdempotencyService
     store: ObjectStore
     index: DocIndex
     health: Mapping[str, Callable[[], None]]

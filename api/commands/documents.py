@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.options import DEFAULT_DATA, DataOption, JsonOption, settings_of
+from api.commands.options import DEFAULT_DATA, DataOption, JsonOption, require_utf8, settings_of
 
 FilesArgument = Annotated[list[Path], typer.Argument(help="Files to ingest.", show_default=False)]
 
@@ -19,9 +19,10 @@ def ingest(
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the files are searchable.")] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Upload files into a dataset and parse them. Exit code 1 if any fails."""
-    from api.commands.document_work import run_ingest
+    """Upload files into a dataset and parse them. Exit code 1 if any fails, or if Pagemill is not running."""
+    from api.commands.document_ingest import run_ingest
 
+    require_utf8("the dataset's name", dataset)
     if not run_ingest(settings_of(data), files, dataset, wait=wait, as_json=as_json):
         raise typer.Exit(1)
 
@@ -34,6 +35,8 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Find the chunks that answer a question."""
-    from api.commands.document_work import run_search
+    from api.commands.document_search import run_search
 
+    require_utf8("the question", question)
+    require_utf8("the dataset's name", dataset or "")
     run_search(settings_of(data), question, dataset, limit=limit, as_json=as_json)

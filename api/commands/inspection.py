@@ -5,17 +5,30 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
+from rich.text import Text
 
-from api.commands.options import DEFAULT_DATA, DataOption, JsonOption, out, print_json, print_table
+from api.commands.options import (
+    DEFAULT_DATA,
+    NOT_RUNNING,
+    DataOption,
+    JsonOption,
+    loaded,
+    out,
+    print_json,
+    print_table,
+    say,
+    settings_of,
+)
 from api.db.database import open_rows
 from api.db.migrations import current, newest
 from api.db.services.overview_service import OverviewService
-from api.instance import open_existing_rows, open_queue
+from api.instance import open_existing_rows, open_queue, require_model, require_rows_file, require_writable_rows
 from common.errors import DatabaseTooNew, NotFound, PagemillError, StoreUnavailable
-from common.settings import Settings, load
+from common.settings import Settings
 from rag.svr.data_folder import DataFolder
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.embedder import PackagedEmbedder
@@ -26,7 +39,7 @@ _LEAST_FREE_BYTES = 1 << 30
 
 def config(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None:
     """The settings in effect and where each came from; secrets are masked."""
-    effective = load(data).effective
+    effective = loaded(data).effective
     if as_json:
         print_json({e.key: {"value": e.value, "source": e.source} for e in effective})
     else:
@@ -35,12 +48,11 @@ def config(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None
 
 def status(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None:
     """What is running, what waits, and what became of the documents."""
-    settings = load(data).settings
-    facts = _facts(settings)
+    facts = _facts(settings_of(data))
     if as_json:
         print_json(facts)
         return
-    out.print(facts["running"] if facts["address"] is None else f"running at {facts['address']}", highlight=False)
+    say(facts["running"] if facts["address"] is None else f"running at {facts['address']}")
     rows = [
         (e["name"], "alive" if e["alive"] else f"silent for {e['age_s']} s", f"{e['slots_used']}/{e['slots']}",
          e["done"], e["failed"], e["retried"], f"{e['rss_bytes'] >> 20} MiB")
@@ -53,14 +65,14 @@ def status(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None
 
 def doctor(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None:
     """Check every server and folder, and say what to do. Exit code 1 if something is wrong."""
-    settings = load(data).settings
+    settings = settings_of(data)
     checks = [_check(name, check, remedy) for name, check, remedy in _checks(settings)]
     if as_json:
         print_json([asdict(c) for c in checks])
     else:
         for c in checks:
-            out.print(f"[green]ok[/green]    {c.part}" if c.ok else f"[red]wrong[/red] {c.part}: ", end="")
-            out.print("" if c.ok else f"{c.error}\n      → {c.remedy}", markup=False, highlight=False)
+            verdict = Text.assemble(("ok   ", "green") if c.ok else ("wrong", "red"), f" {c.part}")
+            out.print(verdict if c.ok else verdict.append(f": {c.error}\n      → {c.remedy}"), soft_wrap=True)
     if not all(c.ok for c in checks):
         raise typer.Exit(1)
 
@@ -84,11 +96,11 @@ def _check(part: str, check: Callable[[], None], remedy: str) -> Checked:
 def _checks(settings: Settings) -> list[tuple[str, Callable[[], None], str]]:
     queue_remedy = "start it with `pagemill up`" if settings.owns_queue else "check queue.url and that server"
     return [
-        ("data folder", DataFolder(settings).make, "make it writable, or choose another with --data"),
+        ("data folder", DataFolder(settings).check, "correct --data, or let `pagemill up` make the folder"),
         ("disk space", lambda: _check_space(settings), "free some space, or move the data folder"),
         ("database", lambda: _check_rows(settings), "start `pagemill up` once, or check database.url"),
         ("queue", lambda: open_queue(settings).check(), queue_remedy),
-        ("store", FolderStore(settings.store_dir).check, "check store.url, and that the folder is writable"),
+        ("store", lambda: _check_store(settings), "check store.url, and that the folder is writable"),
         ("index", lambda: _check_index(settings), "check index.url, and that the folder is writable"),
         ("embedding model", lambda: _check_model(settings), "run `make install`, or check embedding.model_dir"),
         ("executors", lambda: _check_executors(settings), "start `pagemill up` or `pagemill executor`"),
@@ -96,30 +108,46 @@ def _checks(settings: Settings) -> list[tuple[str, Callable[[], None], str]]:
 
 
 def _check_space(settings: Settings) -> None:
-    free = shutil.disk_usage(settings.data_dir).free
+    try:
+        free = shutil.disk_usage(settings.data_dir).free
+    except OSError as exc:
+        raise StoreUnavailable(f"can't be told: {exc.strerror}") from exc
     if free < _LEAST_FREE_BYTES:
         raise StoreUnavailable(f"only {free >> 20} MiB are free where the data folder is")
 
 
 def _check_rows(settings: Settings) -> None:
-    if not settings.database.url and not (settings.data_dir / "pagemill.db").exists():
-        raise NotFound("there is no database yet")
+    require_rows_file(settings)
+    require_writable_rows(settings)
     rows = open_rows(settings.database_url)
     rows.check()
-    have = current(rows)
+    have = rows.read(current, rows)
     if have > newest():
         raise DatabaseTooNew(f"its schema version {have} is newer than this Pagemill knows ({newest()})")
     if have < newest():
         raise NotFound(f"its schema version is {have}, not {newest()}")
 
 
+def _check_store(settings: Settings) -> None:
+    _require_folder(settings, settings.store_dir)
+    FolderStore(settings.store_dir).check()
+
+
 def _check_index(settings: Settings) -> None:
+    _require_folder(settings, settings.index_dir)
     index = EmbeddedIndex(settings.index_dir, settings.index)
     index.check()
     index.close()
 
 
+def _require_folder(settings: Settings, place: Path) -> None:
+    """Store and index are made where they are missing; a data folder that was mistyped must not be."""
+    if place.is_relative_to(settings.data_dir):
+        DataFolder(settings).check()
+
+
 def _check_model(settings: Settings) -> None:
+    require_model(settings)
     PackagedEmbedder(settings.embedding)
 
 
@@ -130,16 +158,18 @@ def _check_executors(settings: Settings) -> None:
 
 def _facts(settings: Settings) -> dict[str, Any]:
     overview = OverviewService(open_existing_rows(settings))
-    note = DataFolder(settings).read_note()
+    address = DataFolder(settings).address()
     try:
         queue = open_queue(settings)
         executors = [{**b.said, "age_s": b.age_s, "alive": b.is_alive} for b in queue.executors()]
         streams = {s.priority: {"length": s.length, "pending": s.pending} for s in queue.states()}
     except PagemillError:
         executors, streams = [], {}
+    # A queue elsewhere may have executors of other hosts; our own goes down with `pagemill up`.
+    runs = address is not None or (not settings.owns_queue and any(e["alive"] for e in executors))
     return {
-        "running": "running" if any(e["alive"] for e in executors) else "not running: start it with `pagemill up`",
-        "address": note.get("address"),
+        "running": "running" if runs else NOT_RUNNING,
+        "address": address,
         "executors": executors,
         "streams": streams,
         "documents": overview.documents_by_run(),

@@ -14,6 +14,8 @@ from api.commands.options import (
     err,
     print_json,
     print_table,
+    require_utf8,
+    say,
     settings_of,
 )
 from api.instance import open_accounts
@@ -28,7 +30,8 @@ def create(
     as_json: JsonOption = False,
 ) -> None:
     """Make a key and print it, and nothing else. It can't be shown again."""
-    accounts = open_accounts(settings_of(data))
+    require_utf8("the key's name", name)
+    accounts = open_accounts(settings_of(data), to_write=True)
     key = accounts.create_token(accounts.admin(), name)
     if as_json:
         print_json({"name": name, "token": key})
@@ -45,20 +48,26 @@ def list_(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None:
         print_json([vars(token) for token in tokens])
         return
     rows = [(t.id, t.name, t.hint, _when(t.create_ms), _when(t.last_used_ms)) for t in tokens]
-    print_table("API keys", ("id", "name", "key", "made", "last used"), rows)
+    print_table("API keys", ("id", "name", "key", "made", "last used"), rows, whole=("id",))
 
 
 @app.command()
 def revoke(
-    name_or_id: Annotated[str, typer.Argument(help="Name or id of the key.")], data: DataOption = DEFAULT_DATA
+    name_or_id: Annotated[str, typer.Argument(help="Name or id of the key.")],
+    data: DataOption = DEFAULT_DATA,
+    as_json: JsonOption = False,
 ) -> None:
     """End a key: calls with it are refused from now on."""
-    accounts = open_accounts(settings_of(data))
+    require_utf8("the key's name", name_or_id)
+    accounts = open_accounts(settings_of(data), to_write=True)
     count = accounts.revoke_token(accounts.admin(), name_or_id)
+    if as_json:
+        print_json({"revoked": count})
+    elif count:
+        typer.echo(f"revoked {count}")
     if not count:
-        err.print(f"there is no key with the name or id {name_or_id!r}", markup=False)
+        say(f"there is no key with the name or id {name_or_id!r}", err)
         raise typer.Exit(1)
-    typer.echo(f"revoked {count}")
 
 
 def _when(ms: int) -> str:

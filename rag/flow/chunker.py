@@ -33,6 +33,11 @@ class _Piece(NamedTuple):
     text: str
     tokens: int
     block: Block
+    start: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
 
 
 class _Atom(NamedTuple):
@@ -104,8 +109,10 @@ class Chunker:
             if tokens <= self._limit:
                 yield _Piece(block.text, tokens, block)
                 continue
+            start = 0
             for text, part_tokens in self._divide(block.text, 0):
-                yield _Piece(text, part_tokens, block)
+                yield _Piece(text, part_tokens, block, start)
+                start += len(text)
 
     def _divide(self, text: str, depth: int) -> Iterator[tuple[str, int]]:
         """Parts of at most the limit: cut at delimiters, else at sentences, else at words, else anywhere."""
@@ -221,23 +228,26 @@ def _groups_needed(sizes: Sequence[int], limit: int) -> int:
 def _to_chunk(atoms: Sequence[_Atom]) -> Chunk:
     pieces = [piece for atom in atoms for piece in atom.pieces]
     text = ""
-    boxes: dict[Box, None] = {}
+    boxes: list[Box] = []
     paths: Counter[tuple[str, ...]] = Counter()
     for atom in atoms:
         paths[atom.headings] += atom.tokens
-    last: Block | None = None
-    for piece in pieces:
-        if last is not None and piece.block is not last:
-            text = text.rstrip() + "\n"
-        text += piece.text
-        last = piece.block
-        boxes |= dict.fromkeys(piece.block.boxes)
+    for block, group in _by_block(pieces):
+        text = text.rstrip() + "\n" + "".join(piece.text for piece in group)
+        boxes += block.boxes_of(group[0].start, group[-1].end)
     return Chunk(
         text=text.strip(),
         tokens=sum(piece.tokens for piece in pieces),
         page=pieces[0].block.page,
-        boxes=tuple(boxes),
+        boxes=tuple(dict.fromkeys(boxes)),
         # The section that most of it belongs to: a chunk may begin with a page's running title.
         headings=max(paths, key=paths.__getitem__),
         kind="table" if all(piece.block.kind is BlockKind.TABLE for piece in pieces) else "text",
     )
+
+
+def _by_block(pieces: Sequence[_Piece]) -> Iterator[tuple[Block, list[_Piece]]]:
+    """The pieces of each block, in a row."""
+    for _, group in groupby(pieces, key=lambda piece: id(piece.block)):
+        members = list(group)
+        yield members[0].block, members

@@ -4,6 +4,7 @@ of chunk methods; chunkers know nothing of file kinds."""
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import zip_longest
 
 import msgspec
 
@@ -44,14 +45,51 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
     bottom: int
 
 
+class PlacedLine(msgspec.Struct, frozen=True, array_like=True):
+    """Where a line of a block stands, and where in the block's text it starts."""
+
+    start: int
+    box: Box
+
+
 class Block(msgspec.Struct, frozen=True):
-    """One piece of a document in reading order. `page` counts from 1 (the row for sheets, 1 for whole files)."""
+    """One piece of a document in reading order. `page` counts from 1 (the row for sheets, 1 for whole files).
+
+    `lines` is empty for kinds of file whose text has no place."""
 
     kind: BlockKind
     text: str
     page: int
     level: int = 0
-    boxes: tuple[Box, ...] = ()
+    lines: tuple[PlacedLine, ...] = ()
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        return self.boxes_of(0, len(self.text))
+
+    def boxes_of(self, start: int, end: int) -> tuple[Box, ...]:
+        """The place of this part of the text: one box around its lines in each column."""
+        found: list[Box] = []
+        above: Box | None = None
+        for line, after in zip_longest(self.lines, self.lines[1:]):
+            if line.start >= end or (after is not None and after.start <= start):
+                continue
+            if above is not None and line.box.bottom >= above.top:
+                found[-1] = _around(found[-1], line.box)
+            else:
+                found.append(line.box)
+            above = line.box
+        return tuple(found)
+
+
+def _around(one: Box, other: Box) -> Box:
+    return Box(
+        page=one.page,
+        left=min(one.left, other.left),
+        right=max(one.right, other.right),
+        top=min(one.top, other.top),
+        bottom=max(one.bottom, other.bottom),
+    )
 
 
 class Heading(msgspec.Struct, frozen=True):

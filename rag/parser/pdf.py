@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
@@ -31,7 +32,19 @@ _MAX_TITLE = 200
 # Header and footer lines stand in the outer tenths of a page.
 _MARGIN = 0.1
 _MAX_EDGE_LINES = 2
+# Against the body's: larger type is a title, and smaller is a header even with no gap below it.
+_MAX_EDGE_SIZE = 1.05
+_SMALL_SIZE = 0.9
 _DIGITS = re.compile(r"\d+")
+
+
+class _Use(NamedTuple):
+    """Where a line that may be a header or footer stands, and the numbers in it."""
+
+    page: int
+    numbers: tuple[int, ...]
+    is_parted: bool
+    is_small: bool
 
 
 class _Open:
@@ -102,10 +115,9 @@ def read(path: Path, profile: Profile, from_unit: int, to_unit: int) -> Iterator
 
     Raises UnreadableFile for a page that can't be read."""
     opened = _held.get(path, path.name)
-    repeated = frozenset(profile.repeated_lines)
     titles = _titles_by_page(profile.outline)
     for index in range(from_unit, min(to_unit, len(opened.document))):
-        page = _without_repeated(opened.page(index), repeated)
+        page = _without_repeated(opened.page(index), profile)
         headings = HeadingFinder(profile.body_size, titles.get(index + 1, {}), has_outline=bool(titles))
         yield from to_blocks(page.number, order(page), headings)
 
@@ -171,21 +183,31 @@ def _titles_by_page(outline: tuple[Heading, ...]) -> dict[int, dict[str, int]]:
 
 def _repeated_lines(sample: Sequence[Page], body_size: float) -> tuple[str, ...]:
     """Headers and footers: a line that half of the sampled pages have, the same but for its page number."""
-    seen: dict[str, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
+    uses: dict[str, list[_Use]] = defaultdict(list)
     for page in sample:
-        for line in _edge_lines(page):
-            if line.size <= 1.05 * body_size:
+        parted = set(_edge_lines(page))
+        for line in (*_in_margin(page, top=True), *_in_margin(page, top=False)):
+            if line.size <= _MAX_EDGE_SIZE * body_size:
                 numbers = tuple(int(digits[:9]) for digits in _DIGITS.findall(line.text))
-                seen[_pattern(line.text)].append((page.number, numbers))
-    least = max(3, len(sample) / 2)
-    return tuple(sorted(pattern for pattern, uses in seen.items() if len(uses) >= least and _is_running(uses)))
+                small = line.size <= _SMALL_SIZE * body_size
+                uses[_pattern(line.text)].append(_Use(page.number, numbers, line in parted, small))
+    return tuple(sorted(pattern for pattern, found in uses.items() if _is_header(found, len(sample))))
 
 
-def _is_running(uses: Sequence[tuple[int, tuple[int, ...]]]) -> bool:
-    """Whether numbers in the lines are all the same, or one of them counts the pages."""
-    if len({numbers for _, numbers in uses}) == 1:
+def _is_header(uses: Sequence[_Use], pages: int) -> bool:
+    """Whether half of the pages have it with a gap to the text, or nearly all have it in small type."""
+    parted = [use for use in uses if use.is_parted]
+    if len(parted) >= max(3, pages / 2) and _is_running(parted):
         return True
-    columns = zip(*(tuple(number - page for number in numbers) for page, numbers in uses), strict=True)
+    small = [use for use in uses if use.is_small]
+    return len(small) >= max(3, 0.8 * pages) and _is_running(small)
+
+
+def _is_running(uses: Sequence[_Use]) -> bool:
+    """Whether numbers in the lines are all the same, or one of them counts the pages."""
+    if len({use.numbers for use in uses}) == 1:
+        return True
+    columns = zip(*(tuple(number - use.page for number in use.numbers) for use in uses), strict=True)
     return any(len(set(offsets)) == 1 for offsets in columns)
 
 
@@ -209,9 +231,24 @@ def _edge_lines(page: Page) -> Iterator[Line]:
             yield from group
 
 
-def _without_repeated(page: Page, repeated: frozenset[str]) -> Page:
+def _in_margin(page: Page, *, top: bool) -> list[Line]:
+    """The outermost lines in the top or the bottom margin, whatever follows them."""
+    lines = sorted(page.lines, key=lambda line: line.base, reverse=not top)[:_MAX_EDGE_LINES]
+    if top:
+        return [line for line in lines if line.bottom < page.height * _MARGIN]
+    return [line for line in lines if line.top > page.height * (1 - _MARGIN)]
+
+
+def _without_repeated(page: Page, profile: Profile) -> Page:
     """Never all of a page: what looks repeated is then its text."""
-    dropped = {line for line in _edge_lines(page) if _pattern(line.text) in repeated} if repeated else set()
+    repeated = profile.repeated_lines
+    if not repeated:
+        return page
+    dropped = {
+        line
+        for line in (*_in_margin(page, top=True), *_in_margin(page, top=False))
+        if line.size <= _MAX_EDGE_SIZE * profile.body_size and _pattern(line.text) in repeated
+    }
     if not dropped or len(dropped) == len(page.lines):
         return page
     return Page(page.number, page.width, page.height, tuple(line for line in page.lines if line not in dropped))

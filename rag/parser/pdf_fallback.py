@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 from pathlib import Path
 
 from pdfminer.high_level import extract_pages
 from pdfminer.layout import LTChar, LTTextContainer, LTTextLine
+from pdfminer.pdfpage import PDFPage
 from pdfminer.psexceptions import PSException
 
 from common.errors import UnreadableFile
@@ -19,10 +21,14 @@ logging.getLogger("pdfminer").setLevel(logging.ERROR)
 _STUMBLES = (AssertionError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 
 
-def read_page(path: Path, index: int) -> Page:
-    """Page `index`, counted from 0. Raises UnreadableFile where pdfminer fails as well."""
+def read_page(path: Path, index: int, pages: int) -> Page:
+    """Page `index`, counted from 0, of a document of so many `pages`.
+
+    Raises UnreadableFile where pdfminer fails as well, or counts other pages: it leaves out those that it can't
+    read, and `index` would then be another page."""
     try:
-        layout = next(iter(extract_pages(path, page_numbers=[index])), None)
+        counted = _count(path, path.stat().st_mtime_ns)
+        layout = next(iter(extract_pages(path, page_numbers=[index])), None) if counted == pages else None
     except (PSException, *_STUMBLES) as exc:
         raise UnreadableFile(f"page {index + 1} is damaged and can't be read") from exc
     if layout is None:
@@ -31,6 +37,12 @@ def read_page(path: Path, index: int) -> Page:
     found = (line for box in layout if isinstance(box, LTTextContainer) for line in box)
     lines = tuple(_line(line, width, height) for line in found if isinstance(line, LTTextLine))
     return Page(index + 1, width, height, tuple(line for line in lines if line.text))
+
+
+@lru_cache(maxsize=1)
+def _count(path: Path, _changed_ns: int) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in PDFPage.get_pages(file))
 
 
 def _line(line: LTTextLine, width: float, height: float) -> Line:

@@ -36,7 +36,7 @@ def read_page(document: pdfium.PdfDocument, path: Path, index: int) -> Page:
     except pdfium.PdfiumError:
         from rag.parser import pdf_fallback  # a fifth of a second of imports that few files need
 
-        return pdf_fallback.read_page(path, index)
+        return pdf_fallback.read_page(path, index, len(document))
     try:
         frame = _Frame(page)
         return Page(index + 1, frame.width, frame.height, tuple(_lines(textpage, frame)))
@@ -78,9 +78,10 @@ class _Frame:
 
 
 def _lines(textpage: pdfium.PdfTextPage, frame: _Frame) -> Iterator[Line]:
-    reader = _LineReader(textpage, frame)
+    text = textpage.get_text_range()
+    reader = _LineReader(textpage, frame, text)
     start = 0
-    for row in textpage.get_text_range().split(_LINE_END):
+    for row in text.split(_LINE_END):
         parts = row.split(HYPHEN)
         for position, part in enumerate(parts):
             units = len(part) if part.isascii() else len(part.encode("utf-16-le", "surrogatepass")) // 2
@@ -94,8 +95,10 @@ def _lines(textpage: pdfium.PdfTextPage, frame: _Frame) -> Iterator[Line]:
 class _LineReader:
     """Asks pdfium for the boxes of lines: a few calls into C a line, none a character."""
 
-    def __init__(self, textpage: pdfium.PdfTextPage, frame: _Frame) -> None:
+    def __init__(self, textpage: pdfium.PdfTextPage, frame: _Frame, text: str) -> None:
         self._raw = textpage.raw
+        # pdfium's own characters are fewer than the text's units, or more, only on odd pages.
+        self._is_plain = len(text) == textpage.count_chars() and (text.isascii() or max(text) <= "\uffff")
         self._frame = frame
         self._numbers = [ctypes.c_double() for _ in range(4)]
         self._refs = [ctypes.byref(number) for number in self._numbers]
@@ -108,8 +111,7 @@ class _LineReader:
         if not shown:
             return None
         lead = len(text) - len(text.lstrip())
-        first = pdfium_c.FPDFText_GetCharIndexFromTextIndex(self._raw, start + lead)
-        last = pdfium_c.FPDFText_GetCharIndexFromTextIndex(self._raw, start + units - 1)
+        first, last = self._index(start + lead), self._index(start + units - 1)
         # Text that shows no ink is kept, in the corner: it may be the words under a scan.
         rects = self._rects(first, last - first + 1) or [_CORNER]
         # In the middle: a bullet or a footnote's mark is set in another size.
@@ -154,8 +156,13 @@ class _LineReader:
                     spans.append(Span(clamp(left, width), clamp(right, width), word.start()))
         return tuple(spans) if len(spans) == len(stretches) else ()
 
+    def _index(self, text_index: int) -> int:
+        if self._is_plain:
+            return text_index
+        return int(pdfium_c.FPDFText_GetCharIndexFromTextIndex(self._raw, text_index))
+
     def _left(self, text_index: int) -> float:
-        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(self._raw, text_index)
+        index = self._index(text_index)
         left, right, bottom, top = self._numbers
         pdfium_c.FPDFText_GetCharBox(self._raw, index, *self._refs)
         return self._frame.place_box(left.value, top.value, right.value, bottom.value)[0]

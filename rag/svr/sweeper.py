@@ -7,11 +7,13 @@ import logging
 import threading
 from dataclasses import dataclass
 
+from api.db.services.purge_service import PurgeService
 from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
 from common.errors import Outage
 from common.settings import Settings
 from rag.utils.doc_index import DocIndex
+from rag.utils.object_store import ObjectStore
 from rag.utils.redis_conn import Queue
 
 log = logging.getLogger(__name__)
@@ -22,6 +24,8 @@ _LEAD_S = 10.0
 _REQUEST_TIMEOUT_S = 60.0
 _AT_ONCE = 200
 _HEARTBEAT_KEPT_S = 3600.0
+# An upload touches its blob before its row is there: one that was touched this lately is not removed.
+_BLOB_REST_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,20 @@ class SweeperConfig:
 
 class Sweeper:
     def __init__(
-        self, config: SweeperConfig, roles: RoleService, stale: StaleService, index: DocIndex, messages: Queue
+        self,
+        config: SweeperConfig,
+        roles: RoleService,
+        stale: StaleService,
+        purging: PurgeService,
+        index: DocIndex,
+        store: ObjectStore,
+        messages: Queue,
     ) -> None:
         self._config = config
         self._roles = roles
         self._stale = stale
+        self._purging = purging
+        self._store = store
         self._index = index
         self._messages = messages
 
@@ -59,6 +72,7 @@ class Sweeper:
         if not self._roles.lead(ROLE, self._config.holder, int(_LEAD_S * 1000)):
             return False
         self.sweep_chunks()
+        self.purge()
         self._forget_dead()
         return True
 
@@ -70,6 +84,16 @@ class Sweeper:
                 self._index.delete(line.scope)
             if line.age_ms > forget_after_ms and not self._index.count(line.scope):
                 self._stale.forget(line)
+
+    def purge(self) -> None:
+        """Remove what deleted documents left in the store and in the tables, and what ended long ago."""
+        for stone in self._purging.tombstones(_AT_ONCE):
+            if not self._purging.is_file_used(stone):
+                self._store.delete_unused(stone.tenant_id, stone.file_digest, _BLOB_REST_S)
+            self._purging.remove(stone)
+        self._purging.remove_empty_datasets()
+        self._purging.remove_ended()
+        self._purging.remove_answers()
 
     def _forget_dead(self) -> None:
         for beat in self._messages.executors():

@@ -19,6 +19,7 @@ import trio
 from api.db.database import IMPATIENT_S, Rows, open_rows
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.publish_service import PublishService
+from api.db.services.purge_service import PurgeService
 from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
 from api.db.services.task_requests import Renew
@@ -143,9 +144,9 @@ class Executor:
             rows, self._settings.tasks, parts.embedder.dimension, Doorbell(ring, messages.announce_cancelled)
         )
         reaper = Reaper(ReaperConfig.of(self._settings, self._owner), roles, tasks, parsing)
-        sweeper = Sweeper(
-            SweeperConfig.of(self._settings, self._owner), roles, StaleService(rows), parts.index, messages
-        )
+        sweeping = SweeperConfig.of(self._settings, self._owner)
+        purging = PurgeService(rows, self._settings.tasks)
+        sweeper = Sweeper(sweeping, roles, StaleService(rows), purging, parts.index, parts.store, messages)
         return [heartbeat.run, relay.run, reaper.run, sweeper.run, listen_for_cancels]
 
     async def _run_loop(self, loop: Callable[[threading.Event], None], rows: Rows) -> None:

@@ -4,9 +4,11 @@ whole, so that a file is either complete and durable or not there at all."""
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +48,19 @@ class FolderStore:
 
     def delete(self, tenant_id: str, digest: str) -> None:
         _place(self._folder, tenant_id, digest).unlink(missing_ok=True)
+
+    def delete_unused(self, tenant_id: str, digest: str, untouched_s: float) -> bool:
+        place = _place(self._folder, tenant_id, digest)
+        with _locked(self._folder):
+            try:
+                if time.time() - place.stat().st_mtime < untouched_s:
+                    return False
+                place.unlink()
+            except FileNotFoundError:
+                return False
+            except OSError as exc:
+                raise StoreUnavailable(f"the store can't be written: {exc.strerror}") from exc
+        return True
 
     def check(self) -> None:
         try:
@@ -91,7 +106,9 @@ class _FolderUpload:
         try:
             os.fsync(self._file.fileno())
             place.parent.mkdir(parents=True, exist_ok=True)
-            self._path.replace(place)
+            with _locked(self._folder):
+                self._path.replace(place)
+                os.utime(place)
             _sync_folders(place.parent, self._folder)
         except OSError as exc:
             self.discard()
@@ -106,6 +123,17 @@ class _FolderUpload:
             return
         self._path.unlink(missing_ok=True)
         file.close()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One at a time among all processes: a file that is kept again is not deleted in the same moment."""
+    fd = os.open(folder / _MARKER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _write_all(file: IO[bytes], data: bytes) -> None:

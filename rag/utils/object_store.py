@@ -41,5 +41,8 @@ class ObjectStore(Protocol):
     def delete(self, tenant_id: str, digest: str) -> None:
         """Without error where there is none."""
 
+    def delete_unused(self, tenant_id: str, digest: str, untouched_s: float) -> bool:
+        """Delete the file if nobody kept it again lately; looked at under the store's lock, which `keep` takes too."""
+
     def check(self) -> None:
         """Raise StoreUnavailable unless a file can be written now."""

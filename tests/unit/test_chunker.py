@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from rag.flow.chunk import Chunk, ChunkSettings
 from rag.flow.chunker import Chunker, token_counter
 from rag.flow.split import split
 from rag.parser import registry
-from rag.parser.blocks import Block, BlockKind, Box, FileKind, Heading, Profile, Unit
+from rag.parser.blocks import Block, BlockKind, Box, FileKind, Heading, PlacedLine, Profile, Unit
 from rag.utils.embedder import load_tokenizer
 from tests import pdfs
 
@@ -130,8 +131,33 @@ def test_the_outline_gives_the_path_on_later_pages() -> None:
 
 def test_boxes_are_those_of_the_blocks() -> None:
     boxes = [Box(1, 10, 20, top, top + 5) for top in (0, 10, 20)]
-    blocks = [Block(kind=BlockKind.PARAGRAPH, text="a b c", page=1, boxes=(box,)) for box in boxes]
+    blocks = [Block(kind=BlockKind.PARAGRAPH, text="a b c", page=1, lines=(PlacedLine(0, box),)) for box in boxes]
     assert [chunk.boxes for chunk in cut(blocks, limit=6)] == [tuple(boxes[:2]), tuple(boxes[2:])]
+
+
+def test_parts_of_a_block_have_the_boxes_of_their_lines() -> None:
+    lines = ["One two three.", "Four five six.", "Seven eight nine.", "Ten eleven twelve."]
+    # Two lines in each of two columns.
+    boxes = [Box(1, 10, 90, 700, 710), Box(1, 10, 90, 712, 722), Box(1, 110, 190, 50, 60), Box(1, 110, 190, 62, 72)]
+    text = " ".join(lines)
+    placed = tuple(PlacedLine(text.index(line), box) for line, box in zip(lines, boxes, strict=True))
+    block = Block(kind=BlockKind.PARAGRAPH, text=text, page=1, lines=placed)
+    assert block.boxes == (Box(1, 10, 90, 700, 722), Box(1, 110, 190, 50, 72))
+    assert [chunk.boxes for chunk in cut([block], limit=8)] == [block.boxes[:1], block.boxes[1:]]
+    assert [chunk.boxes for chunk in cut([block], limit=4)] == [(box,) for box in boxes]
+
+
+def test_parts_of_a_page_long_paragraph_stand_below_each_other(tmp_path: Path) -> None:
+    lines = [pdfs.sentence(1, number) for number in range(1, 41)]
+    path = pdfs.write_lines(tmp_path / "a.pdf", [lines])
+    (block,) = registry.read(path, registry.profile(path, "a.pdf"), 0, 1)
+    chunks = cut([block], limit=160)
+    assert len(chunks) > 3
+    for above, below in pairwise(chunks):
+        assert above.boxes[-1].bottom <= below.boxes[0].top + 2
+    for chunk in chunks:
+        (box,) = chunk.boxes
+        assert (box.bottom - box.top) / len(chunk.text.split(". ")) == pytest.approx(14.2, abs=2)
 
 
 def test_rows_are_grouped_by_the_hundred() -> None:

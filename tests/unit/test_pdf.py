@@ -102,6 +102,27 @@ def test_hyphens_at_line_ends_are_undone(tmp_path: Path) -> None:
     assert block.text == "The keeper wrote about the lighthouse and of its lamps, which burned all night."
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["It listens by UDP-", "LISTEN on every"], "UDP-LISTEN on every"),
+        (["It was set by Jean-", "Paul and his"], "Jean-Paul and his"),
+        (["It came with the B-", "side of every"], "B-side of every"),
+        (["It sets ip-add-", "membership for every"], "ip-add-membership for every"),
+        (["A write-only file, or a write-", "only folder of"], "or a write-only folder of"),
+        (["An ELEMENT has every ELE-", "MENT of all"], "every ELEMENT of all"),
+        (["The first word of that wri-", "ting is lost"], "that writing is lost"),
+    ],
+)
+def test_hyphens_of_the_word_itself_stay(tmp_path: Path, lines: list[str], expected: str) -> None:
+    (block,) = _read(pdfs.write_lines(tmp_path / "a.pdf", [lines]))
+    assert expected in block.text
+
+
+def test_a_hyphen_that_nothing_follows_stays(tmp_path: Path) -> None:
+    assert _text(_read(pdfs.write_lines(tmp_path / "a.pdf", [["The last word of it is light-"]]))).endswith("light-")
+
+
 def test_two_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
     left = " ".join(pdfs.sentence(1, number) for number in range(1, 11))
     right = " ".join(pdfs.sentence(2, number) for number in range(1, 11))
@@ -116,6 +137,18 @@ def test_headers_and_footers_are_left_out(tmp_path: Path) -> None:
     assert registry.profile(path, "a.pdf").repeated_lines == ("The quarterly report - #",)
     text = _text(_read(path))
     assert "quarterly" not in text and pdfs.sentence(9, 12) in text
+
+
+def test_known_headers_and_footers_are_left_out_where_no_gap_parts_them(tmp_path: Path) -> None:
+    path = pdfs.write_printed(tmp_path / "a.pdf", 10, gaps=(1, 3, 4, 6, 8, 10))
+    assert registry.profile(path, "a.pdf").repeated_lines == (
+        "#/#/#, #:# AM The handbook",
+        "https://example.org/handbook #/#",
+    )
+    text = _text(_read(path))
+    assert "example.org" not in text and "6:50" not in text
+    assert all(pdfs.sentence(page, number) in text for page in range(1, 11) for number in (1, 54))
+    assert pdfs.sentence(2, 56) in text
 
 
 def test_a_page_that_is_all_footer_keeps_it(tmp_path: Path) -> None:
@@ -141,12 +174,32 @@ def test_letters_beyond_ascii_keep_their_box(tmp_path: Path) -> None:
 
 def test_the_fallback_reads_the_same_words(tmp_path: Path) -> None:
     path = pdfs.write_pages(tmp_path / "a.pdf", 2)
-    page = pdf_fallback.read_page(path, 1)
+    page = pdf_fallback.read_page(path, 1, 2)
     with pypdfium2.PdfDocument(path) as document:
         expected = read_page(document, path, 1)
     assert [line.text for line in page.lines] == [line.text for line in expected.lines]
     assert page.lines[0].left == pytest.approx(expected.lines[0].left, abs=2)
     assert page.lines[0].top == pytest.approx(expected.lines[0].top, abs=5)
+
+
+@pytest.mark.parametrize("missing", [1, 18, 30])
+def test_a_page_that_is_missing_is_told_and_gets_no_other_text(tmp_path: Path, missing: int) -> None:
+    path = pdfs.write_without_page(tmp_path / "a.pdf", 30, missing)
+    profile = registry.profile(path, "a.pdf")
+    assert profile.units == 30
+    for page in range(1, 31):
+        if page == missing:
+            with pytest.raises(UnreadableFile, match=f"page {missing} is damaged"):
+                list(registry.read(path, profile, page - 1, page))
+        else:
+            text = _text(list(registry.read(path, profile, page - 1, page)))
+            assert text == " ".join(pdfs.sentence(page, number) for number in (1, 2, 3))
+
+
+def test_the_fallback_refuses_a_page_that_it_counts_otherwise(tmp_path: Path) -> None:
+    path = pdfs.write_pages(tmp_path / "a.pdf", 2)
+    with pytest.raises(UnreadableFile, match="page 2 is damaged"):
+        pdf_fallback.read_page(path, 1, 3)
 
 
 def test_places_stay_on_the_page_whatever_the_file_says() -> None:

@@ -77,6 +77,22 @@ def test_a_file_that_is_wrong_is_refused(tmp_path: Path, conf: str, says: str) -
     assert says in error.value.public_message
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"server:\n  host: caf\xe9\n", "not valid UTF-8"),
+        (b"server:\n  port: 2020-13-13\n", "can't be read"),
+        (b"[" * 5000, "can't be read"),
+    ],
+)
+def test_a_file_that_is_no_text_or_no_yaml_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
+    (tmp_path / "local.service_conf.yaml").write_bytes(content)
+    with pytest.raises(SettingsError) as error:
+        load(tmp_path / "data", conf_dir=tmp_path, environ={})
+    assert "local.service_conf.yaml" in error.value.public_message
+    assert says in error.value.public_message
+
+
 def test_passwords_are_never_shown(tmp_path: Path) -> None:
     result = loaded(tmp_path, PAGEMILL_DATABASE_URL="mysql://u:s3cret@h/d", REDIS_URL="redis://:t0p@h:1/0")
     shown = repr([e.value for e in result.effective])

@@ -1,5 +1,7 @@
 """Plain text, Markdown and CSV: encodings, blocks, and rows by range."""
 
+# ruff: noqa: RUF001 - texts in many languages
+
 from __future__ import annotations
 
 import tracemalloc
@@ -11,6 +13,114 @@ from common.errors import EmptyFile, UnreadableFile
 from rag.parser import registry
 from rag.parser.blocks import Block, BlockKind, Unit
 from rag.parser.text import MAX_CHARS
+
+# Real sentences, and the encoding that files of their time and place are in.
+_OLD = {
+    "French": (
+        "cp1252",
+        "Le bureau est fermé à cause de la grève. Les élèves reviendront après les vacances.",
+    ),
+    "French, short": ("cp1252", "fermé à cause de la grève"),
+    "French, with signs": ("cp1252", "Réunion du comité : le président a déclaré que l’été serait très chaud."),
+    "Finnish": (
+        "cp1252",
+        "Hyvää päivää! Tänään on kaunis sää, ja menemme järvelle uimaan. Äiti leipoo pöydän ääressä.",
+    ),
+    "Finnish, short": ("cp1252", "Pöytä on täynnä."),
+    "Danish": (
+        "cp1252",
+        "Rødgrød med fløde er en dansk ret. Børnene løber på græsset, og færgen sejler over Øresund.",
+    ),
+    "German": (
+        "cp1252",
+        "Der Bürgermeister von Köln grüßt die Gäste. Die Straße ist für Fußgänger geöffnet.",
+    ),
+    "Spanish": ("cp1252", "El niño comió piñas en la montaña mañana. ¿Dónde está la estación? ¡Qué día tan bonito!"),
+    "Swedish": (
+        "cp1252",
+        "Jag går på stranden när solen skiner. Räksmörgås är gott, och på sjön åker många båtar förbi ön.",
+    ),
+    "Portuguese": (
+        "cp1252",
+        "A reunião começa às dez horas da manhã. Não há razão para preocupação; os irmãos já voltaram.",
+    ),
+    "Italian": ("cp1252", "La città è bellissima, però c'è più traffico di lunedì. Perché non andiamo al caffè?"),
+    "Icelandic": ("cp1252", "Það er gott veður í dag og við förum út að ganga. Þórður býr í Reykjavík og á þrjú börn."),
+    "Norwegian": ("cp1252", "Jeg går på tur på fjellet. Ærlig talt er det gøy å være ute i sola."),
+    "Dutch": (
+        "cp1252",
+        "Het café ligt aan de zee. De coördinatie van de reünie was geïmproviseerd, maar één ding niet.",
+    ),
+    "names": ("latin-1", "Café Müller, São Paulo, Málaga, Ångström, Zürich, Besançon, Tromsø, naïve façade, El Niño."),
+    "rows": ("latin-1", "name;city\nAndré;Genève\nJürgen;Köln\nMaría;Cádiz\nBjørn;Tromsø\nÅsa;Malmö\nPäivi;Jyväskylä"),
+    "English": (
+        "cp1252",
+        "The naïve waiter at the café said “hello” – it’s £5 or €6, isn’t it… as we know.",
+    ),
+    "English, short": ("cp1252", "plain words about a résumé"),
+    "signs": ("cp1252", "This is ©2020 ACME®. It’s 20°C ± 1."),
+    "Turkish": (
+        "cp1254",
+        "İstanbul'da hava bugün çok güzel. Çocuklar bahçede oynuyor, ağaçların altında şarkı söylüyorlar.",
+    ),
+    "Polish": ("cp1250", "Zażółć gęślą jaźń. Wczoraj poszliśmy do sklepu po świeże bułki i żółty ser."),
+    "Polish, ISO": (
+        "iso8859-2",
+        "Wczoraj poszliśmy do sklepu po świeże bułki i żółty ser. Proszę zamknąć drzwi.",
+    ),
+    "Czech": (
+        "cp1250",
+        "Příliš žluťoučký kůň úpěl ďábelské ódy. Děti si hrají na zahradě a večer půjdou domů.",
+    ),
+    "Hungarian": (
+        "cp1250",
+        "Árvíztűrő tükörfúrógép. A gyerekek az iskolában tanulnak, és délután hazamennek a szüleikhez.",
+    ),
+    "Lithuanian": ("cp1257", "Ąžuolas auga prie upės, kurioje plaukia žuvys. Mokytoja skaito knygą."),
+    "Latvian": ("cp1257", "Šodien ir skaista diena. Bērni spēlējas pagalmā, un māte gatavo pusdienas."),
+    "Russian": (
+        "cp1251",
+        "Съешь же ещё этих мягких французских булок, да выпей чаю. Сегодня хорошая погода.",
+    ),
+    "Russian, KOI8": (
+        "koi8-r",
+        "Сегодня хорошая погода, и дети играют во дворе. Завтра обещают дождь.",
+    ),
+    "Russian, DOS": (
+        "cp866",
+        "Сегодня хорошая погода, и дети играют во дворе. Завтра обещают дождь.",
+    ),
+    "Ukrainian": (
+        "cp1251",
+        "Сьогодні гарна погода, і діти граються надворі. Завтра обіцяють дощ.",
+    ),
+    "Greek": (
+        "cp1253",
+        "Σήμερα ο καιρός είναι καλός και τα παιδιά παίζουν στην αυλή. Αύριο θα βρέξει.",
+    ),
+    "Hebrew": ("cp1255", "היום מזג האוויר יפה והילדים משחקים בחצר. מחר ירד גשם ולכן נישאר בבית ונקרא ספרים."),
+    "Arabic": ("cp1256", "الطقس جميل اليوم والأطفال يلعبون في الحديقة. غدا سوف تمطر ولذلك سنبقى في البيت ونقرأ الكتب."),
+    "Japanese": (
+        "cp932",
+        "今日は天気がいいので、子供たちは庭で遊んでいます。明日は雨が降るそうですから、家で本を読みましょう。",
+    ),
+    "Japanese, EUC": (
+        "euc_jp",
+        "今日は天気がいいので、子供たちは庭で遊んでいます。明日は雨が降るそうですから、家で本を読みましょう。",
+    ),
+    "Chinese": (
+        "gb18030",
+        "今天天气很好,孩子们在院子里玩耍。明天要下雨,所以我们会待在家里看书。这本书讲述了一个古老的故事。",
+    ),
+    "Chinese, Big5": (
+        "big5",
+        "今天天氣很好,孩子們在院子裡玩耍。明天要下雨,所以我們會待在家裡看書。這本書講述了一個古老的故事。",
+    ),
+    "Korean": (
+        "cp949",
+        "오늘은 날씨가 좋아서 아이들이 마당에서 놀고 있습니다. 내일은 비가 올 것 같으니 집에서 책을 읽읍시다.",
+    ),
+}
 
 
 def _file(tmp_path: Path, content: bytes | str) -> Path:
@@ -42,10 +152,17 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert [block.text for block in _read(_file(tmp_path, text.encode(encoding)), "a.txt")] == [text]
 
 
-def test_cyrillic_in_its_old_encoding(tmp_path: Path) -> None:
-    text = "Съешь же ещё этих мягких французских булок, да выпей чаю. " * 20
-    (block,) = _read(_file(tmp_path, text.encode("cp1251")), "a.txt")
-    assert block.text == text
+@pytest.mark.parametrize("times", [1, 20])
+@pytest.mark.parametrize(("encoding", "text"), _OLD.values(), ids=_OLD)
+def test_old_encodings(tmp_path: Path, encoding: str, text: str, times: int) -> None:
+    text = "\n".join([text] * times)
+    assert "\n".join(block.text for block in _read(_file(tmp_path, text.encode(encoding)), "a.txt")) == text
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-8"])
+@pytest.mark.parametrize("text", ["fermé à cause de la grève", "Zażółć gęślą jaźń"])
+def test_old_encodings_are_not_seen_in_new_ones(tmp_path: Path, encoding: str, text: str) -> None:
+    assert _read(_file(tmp_path, text.encode(encoding)), "a.txt")[0].text == text
 
 
 def test_the_odd_letter_may_come_late(tmp_path: Path) -> None:

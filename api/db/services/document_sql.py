@@ -113,7 +113,7 @@ def close_ranges(rows: Rows, doc_id: str, generation: int) -> None:
     )
 
 
-def flip(rows: Rows, doc_id: str, generation: int, visible_seq: int) -> None:
+def flip(rows: Rows, doc_id: str, generation: int, visible_seq: int, keep_ms: int) -> None:
     """Every range is findable: the newest generation becomes the one that is searched, and the document is DONE.
 
     Where a range failed it is FAIL: a first parse stays searchable as far as it came, a re-parse never flips."""
@@ -126,7 +126,7 @@ def flip(rows: Rows, doc_id: str, generation: int, visible_seq: int) -> None:
         return
     tenant_id, kb_id, priority, failed, active, code, message = found[0]
     if failed:
-        fail(rows, doc_id, generation, code, message)
+        fail(rows, doc_id, generation, code, message, keep_ms)
         return
     transition = DOCUMENT_TRANSITIONS["flip"]
     _count_in_dataset(rows, doc_id)
@@ -141,8 +141,9 @@ def flip(rows: Rows, doc_id: str, generation: int, visible_seq: int) -> None:
         mark_stale(rows, DocumentKey(tenant_id, kb_id, doc_id, active, priority))
 
 
-def fail(rows: Rows, doc_id: str, generation: int, code: str, message: str) -> None:
-    """The run ends without a flip; what it wrote counts only where it is the generation that is searched."""
+def fail(rows: Rows, doc_id: str, generation: int, code: str, message: str, keep_ms: int) -> None:
+    """The run ends without a flip; what it wrote counts only where it is the generation that is searched. Elsewhere it
+    is kept for a while: a replay or another parse may still use it."""
     transition = DOCUMENT_TRANSITIONS["fail"]
     searched = rows.rows(
         f"SELECT active_generation = generation, tenant_id, kb_id, priority FROM document"
@@ -156,7 +157,7 @@ def fail(rows: Rows, doc_id: str, generation: int, code: str, message: str) -> N
         _count_in_dataset(rows, doc_id)
         counts = ", chunk_count = run_chunks, token_count = run_tokens"
     else:
-        mark_stale(rows, DocumentKey(searched[0][1], searched[0][2], doc_id, generation, searched[0][3]))
+        mark_stale(rows, DocumentKey(searched[0][1], searched[0][2], doc_id, generation, searched[0][3]), keep_ms)
     rows.execute(
         f"UPDATE document SET {set_state_sql(transition, 'run')}, error_code = ?, error_message = ?,"
         f" end_ms = {rows.now_ms}, update_ms = {rows.now_ms}{counts}"

@@ -16,7 +16,7 @@ from api.db.services.document_sql import WHOLE_DOCUMENT
 from api.db.services.task_plan import PlannedFile, plan_ranges
 from api.db.services.task_requests import NewRange
 from api.db.services.task_sql import DocumentKey
-from common.errors import DocumentError
+from common.errors import Backlogged, DocumentError
 from common.settings import TaskSettings
 from common.task_state import (
     DOCUMENT_TRANSITIONS,
@@ -49,6 +49,10 @@ class ParseService:
 
     def start(self, doc_ids: Sequence[str]) -> list[str]:
         """Begin a new generation of each document that is not running. Returns the ids of those that were started."""
+        self._require_room()
+        return self._start_in_slices(doc_ids)
+
+    def _start_in_slices(self, doc_ids: Sequence[str]) -> list[str]:
         started: list[str] = []
         for part in _slices(doc_ids):
             started += self._rows.write(self._start_all, part, {})
@@ -66,6 +70,16 @@ class ParseService:
             self._rows.after_commit(partial(self._bell.tasks_cancelled, tasks))
         return [doc_id for doc_id in doc_ids if doc_id in stopped]
 
+    def _require_room(self) -> None:
+        """Counted no further than the limit, and through the index."""
+        limit = self._settings.max_backlog
+        found = self._rows.read(
+            self._rows.rows,
+            f"SELECT COUNT(*) FROM (SELECT 1 FROM task WHERE state = {int(TaskState.PENDING)} LIMIT {limit + 1}) AS w",
+        )
+        if found[0][0] > limit:
+            raise Backlogged(f"more than {limit} tasks are waiting already: try again later")
+
     def restart_outdated(self) -> list[str]:
         """Begin anew every running document that waits for an older parser version than this one: no executor of
         today claims its tasks. Returns the ids of those that were begun anew."""
@@ -76,7 +90,7 @@ class ParseService:
         )
         doc_ids = [row[0] for row in found]
         self.stop(doc_ids)
-        return self.start(doc_ids)
+        return self._start_in_slices(doc_ids)
 
     def _start_all(self, doc_ids: Sequence[str], begun: dict[str, int]) -> list[str]:
         """`begun` outlives a transaction that is run again because its commit's reply was lost: what it began is

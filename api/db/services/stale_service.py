@@ -38,11 +38,16 @@ class StaleService:
         ]
 
     def forget(self, line: StaleLine) -> None:
-        self._rows.write(
-            self._rows.execute,
-            "DELETE FROM stale_chunks WHERE doc_id = ? AND generation = ? AND task_no = ? AND claim_no = ?",
-            line.key,
+        """Nothing is left of these chunks. Where they were a whole generation's, its results are no source for reuse
+        any more."""
+        self._rows.write(self._forget, line.key)
+
+    def _forget(self, key: tuple[str, int, int, int]) -> None:
+        self._rows.execute(
+            "DELETE FROM stale_chunks WHERE doc_id = ? AND generation = ? AND task_no = ? AND claim_no = ?", key
         )
+        if key[2] == WHOLE_GENERATION:
+            self._rows.execute("DELETE FROM range_result WHERE doc_id = ? AND generation = ?", key[:2])
 
     def lost_claims(self, doc_ids: Sequence[str]) -> dict[str, set[Claim]]:
         """Of each document, the claims whose chunks a search must not answer."""

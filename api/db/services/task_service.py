@@ -39,14 +39,16 @@ Answer = list[ClaimedTask] | set[str] | TaskState | None
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a claim holds, and how often a task may be lost."""
+    """How long a claim holds, how often a task may be lost, and how long chunks of a failed parse are kept."""
 
     lease_ms: int
     max_losses: int
+    keep_ms: int = 86_400_000
 
     @staticmethod
     def of(settings: Settings) -> Limits:
-        return Limits(int(settings.executor.lease_s * 1000), settings.tasks.max_losses)
+        keep_ms = int(settings.tasks.reuse_keep_h * 3_600_000)
+        return Limits(int(settings.executor.lease_s * 1000), settings.tasks.max_losses, keep_ms)
 
 
 class TaskService:
@@ -175,7 +177,7 @@ class TaskService:
             document_sql.count_ended(self._rows, doc_id, generation, counted)
 
     def _finish_document(self, task: TaskRow, ending: FinishDocument) -> TaskState:
-        document_sql.flip(self._rows, task.doc_id, task.generation, ending.visible_seq)
+        document_sql.flip(self._rows, task.doc_id, task.generation, ending.visible_seq, self._limits.keep_ms)
         task_sql.finish(self._rows, [(task, Written())])
         return TaskState.DONE
 
@@ -226,7 +228,7 @@ class TaskService:
         )
         task_sql.mark_stale(self._rows, task)
         if task.task_type == TaskType.FINISH:
-            document_sql.fail(self._rows, task.doc_id, task.generation, code, message)
+            document_sql.fail(self._rows, task.doc_id, task.generation, code, message, self._limits.keep_ms)
         else:
             document_sql.count_failed(self._rows, task.doc_id, task.generation, code, message)
         events.append(task.event("fail", code, message))

@@ -138,6 +138,8 @@ def insert_tasks(
 
 def claim(rows: Rows, task_ids: Sequence[str], owner: str, token: str, lease_ms: int) -> list[ClaimedTask]:
     """Conditional: who loses the race for a task does not get it. Read back by token in the same transaction."""
+    if not task_ids:
+        return []
     transition = TASK_TRANSITIONS["claim"]
     now = rows.now_ms
     rows.execute(

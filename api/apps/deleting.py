@@ -1,0 +1,80 @@
+"""Deleting: DELETE /datasets, DELETE /datasets/{id}/documents. An empty or missing list deletes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+from flask import Blueprint, Response
+from pydantic import AfterValidator
+
+from api.apps.auth import caller, require_caller
+from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
+from api.apps.parser_config import Strict
+from api.apps.requests import as_uuid, schema_body
+from api.apps.services import services
+from api.db.services.dataset_service import DatasetFilter
+from api.db.services.document_service import DocumentFilter
+
+bp = Blueprint("deleting", __name__)
+bp.before_request(require_caller)
+
+_PAGE = 500
+
+
+class DeleteDatasets(Strict):
+    ids: list[Annotated[str, AfterValidator(as_uuid)]] | None = None
+    delete_all: bool = False
+
+
+class DeleteDocuments(Strict):
+    ids: list[str] | None = None
+    delete_all: bool = False
+
+
+@bp.delete("/datasets")
+def delete_datasets() -> Response:
+    asked = schema_body(DeleteDatasets)
+    ids = _once_each(asked.ids or [])
+    tenant_id = caller().tenant_id
+    if asked.delete_all and not ids:
+        found = services().datasets.page(tenant_id, DatasetFilter(page_size=_PAGE)).datasets
+        ids = [dataset.id for dataset in found]
+    known = {dataset.id for dataset in services().datasets.get_all(tenant_id, ids)} if ids else set()
+    foreign = [one for one in ids if one not in known]
+    if foreign:
+        raise ApiError(DATA, f"User '{caller().user_id}' lacks permission for datasets: {', '.join(foreign)}")
+    return plain({"success_count": sum(services().control.delete_dataset(one) for one in ids)})
+
+
+@bp.delete("/datasets/<dataset_id>/documents")
+def delete_documents(dataset_id: str) -> Response:
+    asked = schema_body(DeleteDocuments)
+    tenant_id = caller().tenant_id
+    services().datasets.get(tenant_id, dataset_id)
+    ids = _once_each(asked.ids or [])
+    if ids and asked.delete_all:
+        raise ApiError(DATA, "should not provide both doc ids and delete_all(true)")
+    if not ids and not asked.delete_all:
+        raise ApiError(DATA, "should either provide doc ids or set delete_all(true)")
+    if asked.delete_all:
+        return plain({"deleted": _delete_all(tenant_id, dataset_id)})
+    known = services().documents.known(tenant_id, [dataset_id], ids)
+    unknown = [one for one in ids if one not in known]
+    if unknown:
+        raise ApiError(DATA, f"These documents do not belong to dataset {dataset_id} or Document not found: {unknown}")
+    return plain({"deleted": len(services().control.delete(ids))})
+
+
+def _delete_all(tenant_id: str, dataset_id: str) -> int:
+    deleted = 0
+    while found := services().documents.page(tenant_id, dataset_id, DocumentFilter(page_size=_PAGE)).documents:
+        deleted += len(services().control.delete([document.id for document in found]))
+    return deleted
+
+
+def _once_each(ids: list[str]) -> list[str]:
+    repeated = [one for one, count in Counter(ids).items() if count > 1]
+    if repeated:
+        raise ApiError(ARGUMENT, f"Duplicate ids: '{', '.join(repeated)}'")
+    return ids

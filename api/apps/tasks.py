@@ -1,0 +1,59 @@
+"""Failed tasks: GET /tasks/failed; POST /tasks/replay, /tasks/discard for one, a document's, or all of a cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from flask import Blueprint, Response, request
+
+from api.apps.auth import caller, require_caller
+from api.apps.envelope import ARGUMENT, ApiError, expect_full, full
+from api.apps.requests import id_list, loose_body, page_size
+from api.apps.services import services
+from api.db.services.failed_service import FailedFilter
+
+bp = Blueprint("tasks", __name__)
+bp.before_request(expect_full)
+bp.before_request(require_caller)
+
+_AT_MOST = 10_000
+
+
+@bp.get("/tasks/failed")
+def failed() -> Response:
+    tenant_id = caller().tenant_id
+    wanted = FailedFilter(
+        document_ids=request.args.getlist("document_id"), error_code=request.args.get("error_code", "")
+    )
+    tasks = services().failed.find(tenant_id, wanted, page_size())
+    return full({"causes": services().failed.by_cause(tenant_id), "tasks": [asdict(task) for task in tasks]})
+
+
+@bp.post("/tasks/replay")
+def replay() -> Response:
+    return _act(services().control.replay)
+
+
+@bp.post("/tasks/discard")
+def discard() -> Response:
+    return _act(services().control.discard)
+
+
+def _act(act: Callable[[Sequence[str]], list[str] | int]) -> Response:
+    found = services().failed.find(caller().tenant_id, _wanted(), _AT_MOST)
+    done = act([task.id for task in found])
+    count = done if isinstance(done, int) else len(done)
+    return full({"success_count": count, "refused_count": len(found) - count})
+
+
+def _wanted() -> FailedFilter:
+    body = loose_body()
+    wanted = FailedFilter(
+        task_ids=id_list(body, "task_ids") if body.get("task_ids") else (),
+        document_ids=id_list(body, "document_ids") if body.get("document_ids") else (),
+        error_code=str(body.get("error_code") or ""),
+    )
+    if wanted.is_empty:
+        raise ApiError(ARGUMENT, "`task_ids`, `document_ids` or `error_code` is required")
+    return wanted

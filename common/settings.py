@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -175,7 +176,7 @@ class Settings(_Section):
 
     @property
     def database_url(self) -> str:
-        return self.database.url or f"sqlite:///{self.data_dir / 'pagemill.db'}"
+        return self.database.url or f"sqlite:///{quote(str(self.data_dir / 'pagemill.db'))}"
 
     @property
     def store_dir(self) -> Path:

@@ -96,7 +96,7 @@ class Supervisor:
             child.start()
         host, port = listener.getsockname()[:2]
         return Started(
-            address=f"http://{host}:{port}",
+            address=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}",
             port_wanted=self._settings.server.port,
             port=port,
             executors=len(self._workers) - 1,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.instance import Instance
-from tests.pdfs import sentence, write_pages
+from tests.pdfs import sentence, write_pages, write_without_page
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -83,3 +83,38 @@ def test_ranges_of_a_stopped_parse_are_reused(instance: Instance, tmp_path: Path
     document = parsed(instance, dataset_id, document_id)
     assert "of 300 tasks reused" in document["progress_msg"]
     assert len({tuple(p[0]) for _, p in chunks(instance, dataset_id, document_id)}) == 100
+
+
+def test_a_page_that_cannot_be_read_costs_only_itself_and_is_named(instance: Instance, tmp_path: Path) -> None:
+    broken = write_without_page(tmp_path / "broken.pdf", 30, 18)
+    dataset_id = instance.dataset("broken")
+    document = parsed(instance, dataset_id, instance.upload(dataset_id, broken))
+    assert "page 18 could not be read" in document["progress_msg"]
+    found = chunks(instance, dataset_id, document["id"])
+    assert sorted({positions[0][0] for _, positions in found}) == [p for p in range(1, 31) if p != 18]
+
+    strict = instance.call("POST", "/datasets", {"name": "strict", "parser_config": {"on_bad_page": "fail"}})
+    document_id = instance.upload(strict["data"]["id"], broken)
+    instance.parse(strict["data"]["id"], document_id)
+    document = instance.wait_ended(strict["data"]["id"], document_id)
+    assert document["run"] == "FAIL"
+    assert "page 18 can't be read" in document["progress_msg"]
+
+    listed = instance.run("tasks", "failed", "--json").stdout
+    assert '"error_code": "bad_page"' in listed
+    assert instance.run("tasks", "replay", check=False).returncode == 1
+    assert "1 run again" in instance.run("tasks", "replay", "--cause", "bad_page").stdout
+    assert instance.wait_ended(strict["data"]["id"], document_id)["run"] == "FAIL"
+    assert "1 discarded" in instance.run("tasks", "discard", "--document", document_id).stdout
+    assert instance.run("tasks", "failed", "--json").stdout.strip() == "[]"
+
+
+def test_what_is_deleted_is_not_reused_and_not_found(instance: Instance, tmp_path: Path) -> None:
+    path = write_pages(tmp_path / "deleted.pdf", 14, title="to be deleted")
+    dataset_id = instance.dataset("deleted")
+    document_id = instance.upload(dataset_id, path)
+    parsed(instance, dataset_id, document_id)
+    assert instance.call("DELETE", f"/datasets/{dataset_id}/documents", {"ids": [document_id]})["code"] == 0
+    assert instance.search(dataset_id, sentence(3, 2)) == []
+    again = parsed(instance, dataset_id, instance.upload(dataset_id, path))
+    assert "reused" not in again["progress_msg"]

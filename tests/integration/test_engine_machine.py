@@ -163,5 +163,9 @@ class Engine(RuleBasedStateMachine):
 
 TestEngine = Engine.TestCase
 TestEngine.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=int(os.environ.get("ENGINE_EXAMPLES", "25")),
+    stateful_step_count=30,
+    deadline=None,
+    derandomize="ENGINE_EXAMPLES" not in os.environ,  # the same every time in CI; new ones where asked for
+    suppress_health_check=list(HealthCheck),
 )

@@ -175,11 +175,14 @@ class ControlService:
         one_more = f"CASE WHEN open_tasks = {closed} THEN 1 ELSE open_tasks + 1 END"
         opened = str(closed) if is_finish else one_more
         counted = "failed_tasks" if is_finish else "failed_tasks - 1"
+        # A finish runs again only when every range is done; a range also beside siblings that are still at work.
+        alone = " AND failed_tasks = 0" if is_finish else ""
+        siblings = "1 = 0" if is_finish else f"(run = {int(DocumentRun.RUNNING)} AND open_tasks > 0)"
         won = self._rows.execute(
             f"UPDATE document SET {set_state_sql(transition, 'run')}, open_tasks = {opened}, failed_tasks = {counted},"
             f" error_code = '', error_message = '', end_ms = 0, update_ms = {self._rows.now_ms}"
             f" WHERE id = ? AND generation = ? AND deleted_ms = 0 AND {searched_or_kept}"
-            f" AND ({from_states_sql(transition, 'run')} OR (run = {int(DocumentRun.RUNNING)} AND open_tasks > 0))",
+            f" AND ({from_states_sql(transition, 'run')}{alone} OR {siblings})",
             (doc_id, generation),
         ).rowcount
         if won:

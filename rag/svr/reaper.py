@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from api.db.services.parse_service import ParseService
 from api.db.services.role_service import RoleService
 from api.db.services.task_service import TaskService
-from common.errors import Outage
 from common.settings import Settings
 from rag.svr.fence import steady_s
+from rag.svr.role_loop import Role, run_in_role, take_turn
 
 log = logging.getLogger(__name__)
 ROLE = "reaper"
-_TICK_S = 1.0
 _LEAD_S = 6.0
 _OUTDATED_EVERY_S = 60.0
 
@@ -34,6 +33,7 @@ class ReaperConfig:
 class Reaper:
     def __init__(self, config: ReaperConfig, roles: RoleService, tasks: TaskService, parsing: ParseService) -> None:
         self._config = config
+        self._role = Role(ROLE, config.holder, _LEAD_S)
         self._roles = roles
         self._tasks = tasks
         self._parsing = parsing
@@ -43,27 +43,24 @@ class Reaper:
         self._outdated_due_s = 0.0
 
     def run(self, stop: threading.Event) -> None:
-        leads = False
-        while not stop.wait(_TICK_S if leads else _LEAD_S / 3):
-            try:
-                leads = self.run_once()
-            except Outage as exc:
-                log.warning("reaper: %s", exc)
-        if leads:
-            self._roles.step_down(ROLE, self._config.holder)
+        run_in_role(self._role, self._roles, self._turn, stop)
 
     def run_once(self) -> bool:
         """One turn. False where another executor does this."""
-        if not self._roles.lead(ROLE, self._config.holder, int(_LEAD_S * 1000)):
-            return False
-        if self._may_reap():
+        return take_turn(self._role, self._roles, self._turn)
+
+    def _turn(self, leads: bool) -> None:
+        """The clocks are watched also while another executor reaps: its successor must not start with a doubt."""
+        may_reap = self._may_reap()
+        if not leads:
+            return
+        if may_reap:
             lost = self._tasks.reap()
             if lost:
                 log.warning("%d tasks of lost executors go back", lost)
         if steady_s() >= self._outdated_due_s:
             self._outdated_due_s = steady_s() + _OUTDATED_EVERY_S
             self._restart_outdated()
-        return True
 
     def _may_reap(self) -> bool:
         """Not when this host slept, or the database's clock jumped: everybody's leases look over then, and one more

@@ -3,22 +3,19 @@ executor does it for all."""
 
 from __future__ import annotations
 
-import logging
 import threading
 from dataclasses import dataclass
 
 from api.db.services.purge_service import PurgeService
 from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
-from common.errors import Outage
 from common.settings import Settings
+from rag.svr.role_loop import Role, run_in_role, take_turn
 from rag.utils.doc_index import DocIndex
 from rag.utils.object_store import ObjectStore
 from rag.utils.redis_conn import Queue
 
-log = logging.getLogger(__name__)
 ROLE = "sweeper"
-_TICK_S = 1.0
 _LEAD_S = 10.0
 # The longest that a request of a woken zombie to the index can still be under way.
 _REQUEST_TIMEOUT_S = 60.0
@@ -50,6 +47,7 @@ class Sweeper:
         messages: Queue,
     ) -> None:
         self._config = config
+        self._role = Role(ROLE, config.holder, _LEAD_S)
         self._roles = roles
         self._stale = stale
         self._purging = purging
@@ -58,23 +56,18 @@ class Sweeper:
         self._messages = messages
 
     def run(self, stop: threading.Event) -> None:
-        leads = False
-        while not stop.wait(_TICK_S if leads else _LEAD_S / 3):
-            try:
-                leads = self.run_once()
-            except Outage as exc:
-                log.warning("sweeper: %s", exc)
-        if leads:
-            self._roles.step_down(ROLE, self._config.holder)
+        run_in_role(self._role, self._roles, self._turn, stop)
 
     def run_once(self) -> bool:
         """One turn. False where another executor does this."""
-        if not self._roles.lead(ROLE, self._config.holder, int(_LEAD_S * 1000)):
-            return False
+        return take_turn(self._role, self._roles, self._turn)
+
+    def _turn(self, leads: bool) -> None:
+        if not leads:
+            return
         self.sweep_chunks()
         self.purge()
         self._forget_dead()
-        return True
 
     def sweep_chunks(self) -> None:
         """Delete stale chunks; forget a line only when nobody can write for it any more and nothing is left."""

@@ -24,9 +24,10 @@ class Rows:
     def __init__(self, clocks: Clocks) -> None:
         self._clocks = clocks
         self.reaped = 0
+        self.leads = True
 
     def lead(self, *_: object) -> bool:
-        return True
+        return self.leads
 
     def clock_ms(self) -> int:
         return self._clocks.database_ms
@@ -62,3 +63,16 @@ def test_after_a_gap_it_waits_one_more_lease(clocks: Clocks, passed_s: float, da
     clocks.tick(1)
     made.run_once()
     assert rows.reaped == 2
+
+
+def test_a_successor_reaps_at_once(clocks: Clocks) -> None:
+    rows = Rows(clocks)
+    rows.leads = False
+    made = Reaper(ReaperConfig("e2", 15.0), rows, rows, rows)  # type: ignore[arg-type]
+    for _ in range(60):
+        clocks.tick(2)
+        assert made.run_once() is False
+    rows.leads = True
+    clocks.tick(2)
+    assert made.run_once() is True
+    assert rows.reaped == 1

@@ -140,16 +140,21 @@ def _sql(port: int, statement: str) -> subprocess.CompletedProcess[bytes]:
     )
 
 
+@pytest.fixture
+def mariadb_database(mariadb_url: str) -> str:
+    """The address of a new, empty database."""
+    name = f"t{os.urandom(6).hex()}"
+    done = _sql(int(mariadb_url.rpartition(":")[2]), f"CREATE DATABASE {name}")
+    assert done.returncode == 0, done.stderr
+    return f"{mariadb_url}/{name}"
+
+
 @pytest.fixture(params=["sqlite", "mariadb"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database of each kind: tests that take it run on both."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'rows.db'}"
-    server = str(request.getfixturevalue("mariadb_url"))
-    name = f"t{os.urandom(6).hex()}"
-    done = _sql(int(server.rpartition(":")[2]), f"CREATE DATABASE {name}")
-    assert done.returncode == 0, done.stderr
-    return f"{server}/{name}"
+    return str(request.getfixturevalue("mariadb_database"))
 
 
 @pytest.fixture

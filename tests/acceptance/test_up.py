@@ -98,11 +98,26 @@ def test_two_instances_run_side_by_side_and_one_folder_has_one(instance: Instanc
     assert instance.stop() == 0
 
 
-def test_a_queue_elsewhere_is_used_and_none_is_started(instance: Instance, valkey: ValkeyServer) -> None:
-    instance.environ["REDIS_URL"] = valkey.url
+def test_servers_and_folders_elsewhere_are_used_and_none_is_started(
+    instance: Instance, valkey: ValkeyServer, mariadb_database: str, tmp_path: Path
+) -> None:
+    instance.environ |= {
+        "REDIS_URL": valkey.url,
+        "PAGEMILL_DATABASE_URL": mariadb_database,
+        "PAGEMILL_STORE_URL": f"file://{tmp_path}/store",
+        "PAGEMILL_INDEX_URL": f"file://{tmp_path}/index",
+    }
     instance.start()
     assert instance.children("valkey-server") == []
+    dataset_id = instance.dataset()
+    document_id = instance.upload(dataset_id, write_pages(tmp_path / "thirty.pdf", 30))
+    instance.parse(dataset_id, document_id)
+    instance.children("api.cli executor")[0].kill()
+    assert instance.wait_ended(dataset_id, document_id)["run"] == "DONE"
+    assert instance.search(dataset_id, sentence(20, 1))[0]["positions"][0][0] == 20
     assert instance.stop() == 0
+    assert sorted(p.name for p in instance.data.iterdir()) == ["queue", "run"]
+    assert list(instance.data.glob("queue/*")) == []
 
 
 def test_a_folder_that_cannot_be_used_is_refused_with_advice(instance: Instance) -> None:

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run check test lock clean
+.PHONY: help install install-dev run check test bench-queue lock clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,9 +29,13 @@ test: install-dev  ## install what the tests need and run all of them, after `ma
 	@$(MAKE) --no-print-directory check
 	$(BIN)/pytest -q --ignore=tests/unit
 
+bench-queue: install-dev  ## no-op tasks through the engine, beside Celery, Dramatiq, taskiq and Huey
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	$(BIN)/python -m bench.queue $(ARGS)
+
 lock: install-dev  ## resolve requirements/*.in anew into hashed locks
 	$(BIN)/pip install -q uv
-	cd requirements && for set in run dev; do ../$(BIN)/uv pip compile -q --universal --python-version 3.11 \
+	cd requirements && for set in run dev bench; do ../$(BIN)/uv pip compile -q --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url --upgrade $$set.in -o $$set.txt; done
 
 clean:  ## remove .venv and caches, not the data folder

@@ -15,8 +15,8 @@ import redis
 from api.db.database import Rows, open_rows
 from api.db.migrations import migrate
 from api.db.models import Document, FileProfile, Knowledgebase
-from api.db.services.parse_service import ParseService
-from api.wiring import doorbell
+from api.db.services.parse_service import Doorbell, ParseService
+from api.instance import quiet_doorbell
 from bench.noop_executor import settings_of
 from bench.servers import wait_until
 from common.ids import new_id, new_token
@@ -75,7 +75,7 @@ class Pagemill(System):
         migrate(self._rows)
         self._messages = Queue(queue_url)
         settings = settings_of(data_dir, database_url, queue_url, slots)
-        self._parsing = ParseService(self._rows, settings.tasks, 256, doorbell(self._messages))
+        self._parsing = ParseService(self._rows, settings.tasks, 256, quiet_doorbell(self._messages))
         self._tenant_id = new_id()
         self._kb_id = new_id()
         self._rows.write(

@@ -15,7 +15,7 @@ import redis
 from api.db.database import Rows, open_rows
 from api.db.migrations import migrate
 from api.db.models import Document, FileProfile, Knowledgebase
-from api.db.services.parse_service import Doorbell, ParseService
+from api.db.services.parse_service import ParseService
 from api.instance import quiet_doorbell
 from bench.noop_executor import settings_of
 from bench.servers import wait_until

@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +126,10 @@ class Blows:
         victims = self._instance.children("api.cli executor")
         if victims:
             victim = self._dice.choice(victims)
-            victim.suspend()
-            time.sleep(5.0)
-            victim.resume()
+            with suppress(psutil.NoSuchProcess):
+                victim.suspend()
+                time.sleep(5.0)
+                victim.resume()
 
 
 def test_every_chunk_is_there_once_whatever_is_killed(start: Callable[[str], Instance], folder: Path) -> None:

@@ -33,7 +33,7 @@ RESULTS = ROOT / "bench" / "results" / "queue.json"
 PAGE = ROOT / "docs" / "benchmarks.md"
 _BEGIN, _END = "<!-- queue bench: begin -->", "<!-- queue bench: end -->"
 _PATIENCE_S = 900
-console = Console()
+console = Console(width=max(Console().width, 120))
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Bench:
             if self._system.batches and isinstance(self._system, Pagemill):
                 figures.single_rate = single_rate
             for _ in range(options.rounds):
-                submit_rate = self._submit_many(options.tasks)
+                submit_rate = self._submit_many(int(options.tasks * self._system.share))
                 if self._system.batches:
                     figures.submit_batched = max(figures.submit_batched or 0.0, submit_rate)
                 figures.rounds.append(self._drain(workers))

@@ -35,6 +35,8 @@ class System(ABC):
 
     name: str
     batches = False
+    # What part of a backlog it is given, so that the slowest do not take most of the time.
+    share = 1.0
     # Whether a backlog stays out of Valkey while workers are there.
     bounded = False
 
@@ -150,6 +152,7 @@ class Peer(System):
 
 class CeleryPeer(Peer):
     name = "Celery"
+    share = 0.25
     module = "bench.celery_app"
 
     def commands(self) -> list[list[str]]:

@@ -39,6 +39,7 @@ class ExecutorState:
     current: tuple[CurrentTask, ...]
     counts: dict[str, int]
     draining: bool
+    parsers: int
 
 
 class Heartbeat:
@@ -88,7 +89,6 @@ class Heartbeat:
             measured = {
                 "rss_bytes": self._process.memory_info().rss,
                 "cpu_percent": self._process.cpu_percent(),
-                "children": len(self._process.children()),
             }
         return {
             **self._fixed,
@@ -97,6 +97,7 @@ class Heartbeat:
             "slots": state.slots,
             "slots_used": state.slots_used,
             "draining": state.draining,
+            "parsers": state.parsers,
             "current": [asdict(task) for task in state.current],
             **{kind: state.counts.get(kind, 0) for kind in ("done", "failed", "retried", "cancelled")},
         }

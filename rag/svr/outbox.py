@@ -22,11 +22,11 @@ class Outbox:
         self._thread.start()
 
     def ack(self, messages: Sequence[Message]) -> None:
-        """From any thread. Rings the relay as well: there is room in the streams again."""
+        """From any thread. Tells the relay as well that there is room in the streams again."""
         self._waiting.put(messages)
 
     def ring(self) -> None:
-        """From any thread: tasks wait to be published."""
+        """From any thread: tasks wait to be published, once there is room; where streams are short, at once."""
         self._waiting.put(())
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from api.db.services.role_service import RoleService
 from api.db.services.task_service import TaskService
 from common.settings import Settings
 from rag.svr.fence import steady_s
-from rag.svr.role_loop import Role, run_in_role, take_turn
+from rag.svr.role_loop import Leadership, Role, run_in_role
 
 log = logging.getLogger(__name__)
 ROLE = "reaper"
@@ -33,7 +33,7 @@ class ReaperConfig:
 class Reaper:
     def __init__(self, config: ReaperConfig, roles: RoleService, tasks: TaskService, parsing: ParseService) -> None:
         self._config = config
-        self._role = Role(ROLE, config.holder, _LEAD_S)
+        self._leadership = Leadership(Role(ROLE, config.holder, _LEAD_S), roles)
         self._roles = roles
         self._tasks = tasks
         self._parsing = parsing
@@ -43,11 +43,13 @@ class Reaper:
         self._outdated_due_s = 0.0
 
     def run(self, stop: threading.Event) -> None:
-        run_in_role(self._role, self._roles, self._turn, stop)
+        run_in_role(self._leadership, self._turn, stop)
 
     def run_once(self) -> bool:
         """One turn. False where another executor does this."""
-        return take_turn(self._role, self._roles, self._turn)
+        leads = self._leadership.hold()
+        self._turn(leads)
+        return leads
 
     def _turn(self, leads: bool) -> None:
         """The clocks are watched also while another executor reaps: its successor must not start with a doubt."""

@@ -7,6 +7,7 @@ one comparison repairs a flush, a failover, a lost publish and a message that a 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -15,14 +16,16 @@ from api.db.services.publish_service import PublishService
 from api.db.services.role_service import RoleService
 from common.errors import Outage, SettingsError
 from common.settings import RelaySettings
-from rag.svr.fence import steady_s
-from rag.utils.redis_conn import Queue
+from rag.svr.role_loop import Leadership, Role
+from rag.utils.redis_conn import Queue, Ring
 
 log = logging.getLogger(__name__)
 ROLE = "relay"
 _LARGEST_WINDOW = 16_384
-# A window that was drained within this time is too small; one that still stands after it is too large.
+# What was taken longer ago than about this counts for little in how much is published ahead.
 _WINDOW_S = 1.0
+# Acks alone make the relay fill a large window only once so much of it is free: many at once cost little more than one.
+_LEAST_ROOM = 0.25
 _OUTAGE_PAUSE_S = 0.5
 _CONSUMER_IDLE_MS = 60_000
 # How long a drain may have to wait for the thread that waits for the bell.
@@ -41,15 +44,16 @@ class RelayConfig:
 
 class Relay:
     def __init__(self, config: RelayConfig, roles: RoleService, rows: PublishService, messages: Queue) -> None:
-        self._roles = roles
+        self._leadership = Leadership(Role(ROLE, config.holder, config.settings.lead_s), roles)
         self._settings = config.settings
         self._holder = config.holder
         self._rows = rows
         self._messages = messages
-        self._window = config.settings.window
-        self._published_s = 0.0
+        self._left_standing = 0
+        self._least_room = 0.0
+        self._taken = 0.0
+        self._looked_s = 0.0
         self._is_full = False
-        self._led_until_s = 0.0
         self._repair_due_s = 0.0
 
     def run(self, stop: threading.Event) -> None:
@@ -57,18 +61,18 @@ class Relay:
         while not stop.is_set():
             try:
                 if self.run_once():
-                    self._messages.wait_rung(self._pause_s())
+                    rung = self._messages.wait_rung(self._pause_s())
+                    self._least_room = _LEAST_ROOM if rung is Ring.ROOM else 0.0
                 else:
                     stop.wait(self._settings.lead_s / 3)
             except Outage as exc:
                 log.warning("relay: %s", exc)
                 stop.wait(_OUTAGE_PAUSE_S)
-        if self._led_until_s:
-            self._roles.step_down(ROLE, self._holder)
+        self._leadership.step_down()
 
     def run_once(self) -> bool:
         """One turn. False where another executor leads."""
-        if not self._lead():
+        if not self._leadership.hold():
             return False
         self.publish()
         if time.monotonic() >= self._repair_due_s:
@@ -79,13 +83,14 @@ class Relay:
     def publish(self) -> int:
         """Fill the streams up to the window. Returns how many tasks were published."""
         standing = self._messages.standing()
-        self._fit_window(standing)
-        room = self._window - standing
-        chosen = self._rows.mark_next(room)
+        window = self._fit_window(standing)
+        room = window - standing
+        worth_it = room >= self._least_room * window or standing <= self._settings.window
+        chosen = self._rows.mark_next(room) if worth_it else []
         if chosen:
             self._messages.publish([(c.priority, c.task_id) for c in chosen])
-            self._published_s = time.monotonic()
-        self._is_full = len(chosen) >= room
+        self._left_standing = standing + len(chosen)
+        self._is_full = not worth_it or len(chosen) >= room
         return len(chosen)
 
     def repair(self) -> int:
@@ -106,22 +111,13 @@ class Relay:
             self.publish()
         return repaired
 
-    def _lead(self) -> bool:
-        """Renewed well before it ends, and not on every turn."""
-        if steady_s() < self._led_until_s - self._settings.lead_s / 2:
-            return True
-        asked_s = steady_s()
-        leads = self._roles.lead(ROLE, self._holder, int(self._settings.lead_s * 1000))
-        self._led_until_s = asked_s + self._settings.lead_s if leads else 0.0
-        return leads
-
-    def _fit_window(self, standing: int) -> None:
+    def _fit_window(self, standing: int) -> int:
         """About what the executors take in a second: short enough to be overtaken, long enough to keep them busy."""
-        drained = standing == 0 and time.monotonic() - self._published_s < _WINDOW_S
-        if drained and self._is_full:
-            self._window = min(self._window * 2, _LARGEST_WINDOW)
-        elif not drained and (standing or not self._is_full):
-            self._window = max(self._window // 2, self._settings.window)
+        now_s = time.monotonic()
+        taken = max(0, self._left_standing - standing)
+        self._taken = self._taken * math.exp((self._looked_s - now_s) / _WINDOW_S) + taken
+        self._looked_s = now_s
+        return max(self._settings.window, min(int(self._taken), _LARGEST_WINDOW))
 
     def _pause_s(self) -> float:
         # With the window full, what becomes due must wait for room anyway, and an ack rings.

@@ -1,5 +1,5 @@
-"""The loop of a service that one executor runs for all: while it holds the role it takes a turn every tick, else it
-asks for the role now and then."""
+"""A service that one executor runs for all: while it holds the role it takes a turn every tick, else it asks for the
+role now and then."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from api.db.services.role_service import RoleService
 from common.errors import Outage
+from rag.svr.fence import steady_s
 
 log = logging.getLogger(__name__)
 
@@ -22,20 +23,37 @@ class Role:
     tick_s: float = 1.0
 
 
-def run_in_role(role: Role, roles: RoleService, turn: Callable[[bool], None], stop: threading.Event) -> None:
-    """Until stopped; the role is free for others then. An outage is waited out."""
+class Leadership:
+    """An executor's hold on a role. Renewed well before it ends, and not on every turn: each renewal is a write."""
+
+    def __init__(self, role: Role, roles: RoleService) -> None:
+        self.role = role
+        self._roles = roles
+        self._until_s = 0.0
+
+    def hold(self) -> bool:
+        """Become or stay the holder. False while somebody else is."""
+        asked_s = steady_s()
+        if asked_s < self._until_s - self.role.lead_s / 2:
+            return True
+        leads = self._roles.lead(self.role.name, self.role.holder, int(self.role.lead_s * 1000))
+        self._until_s = asked_s + self.role.lead_s if leads else 0.0
+        return leads
+
+    def step_down(self) -> None:
+        if self._until_s:
+            self._roles.step_down(self.role.name, self.role.holder)
+
+
+def run_in_role(leadership: Leadership, turn: Callable[[bool], None], stop: threading.Event) -> None:
+    """Until stopped; the role is free for others then. `turn` is told whether this executor holds the role. An outage
+    is waited out."""
+    role = leadership.role
     leads = False
     while not stop.wait(role.tick_s if leads else role.lead_s / 3):
         try:
-            leads = take_turn(role, roles, turn)
+            leads = leadership.hold()
+            turn(leads)
         except Outage as exc:
             log.warning("%s: %s", role.name, exc)
-    if leads:
-        roles.step_down(role.name, role.holder)
-
-
-def take_turn(role: Role, roles: RoleService, turn: Callable[[bool], None]) -> bool:
-    """One turn; `turn` is told whether this executor holds the role, and so are we."""
-    leads = roles.lead(role.name, role.holder, int(role.lead_s * 1000))
-    turn(leads)
-    return leads
+    leadership.step_down()

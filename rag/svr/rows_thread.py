@@ -33,16 +33,19 @@ class RowsThread:
         self._tasks = tasks
         self._token = token
         self._on_crash = on_crash
-        self._asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[list[_Asked] | None] = queue.SimpleQueue()
+        self._gathered: list[_Asked] = []
         self._thread = threading.Thread(target=self._run, name="rows", daemon=True)
         self._thread.start()
 
     def submit(self, request: Request, callback: Callable[[Reply], None]) -> None:
         """From any thread. `callback` runs in trio's thread with the answer or the error."""
-        self._asked.put(_Asked(request, callback))
+        self._asked.put([_Asked(request, callback)])
 
     async def ask(self, request: Request) -> Answer:
-        """The answer to a request. Raises what the rows raised. On cancellation the request is done all the same."""
+        """The answer to a request. Raises what the rows raised. On cancellation the request is done all the same.
+
+        What is asked in one turn of trio goes to the thread as one batch."""
         done = trio.Event()
         replies: list[Reply] = []
 
@@ -50,7 +53,9 @@ class RowsThread:
             replies.append(reply)
             done.set()
 
-        self.submit(request, arrived)
+        if not self._gathered:
+            self._token.run_sync_soon(self._send_gathered)
+        self._gathered.append(_Asked(request, arrived))
         await done.wait()
         reply = replies[0]
         if isinstance(reply, PagemillError):
@@ -58,8 +63,14 @@ class RowsThread:
         return reply
 
     async def close(self) -> None:
+        self._send_gathered()
         self._asked.put(None)
         await trio.to_thread.run_sync(self._thread.join)
+
+    def _send_gathered(self) -> None:
+        if self._gathered:
+            self._asked.put(self._gathered)
+            self._gathered = []
 
     def _run(self) -> None:
         in_order = False
@@ -75,8 +86,8 @@ class RowsThread:
             if not in_order:
                 self._token.run_sync_soon(self._on_crash)
 
-    def _queued_behind(self, first: _Asked) -> tuple[list[_Asked], bool]:
-        batch = [first]
+    def _queued_behind(self, first: list[_Asked]) -> tuple[list[_Asked], bool]:
+        batch = first
         while len(batch) < _LARGEST_BATCH:
             try:
                 asked = self._asked.get_nowait()
@@ -84,7 +95,7 @@ class RowsThread:
                 break
             if asked is None:
                 return batch, True
-            batch.append(asked)
+            batch += asked
         return batch, False
 
     def _answer(self, requests: Sequence[Request]) -> list[Reply]:

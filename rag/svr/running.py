@@ -56,6 +56,7 @@ class RunningTasks:
         self._draining = False
         self._finishing = 0
         self._idle = trio.Event()
+        self._busy = trio.Event()
         self.counts: Counter[str] = Counter()
 
     @property
@@ -76,6 +77,7 @@ class RunningTasks:
                 work.holds_slot = False
                 self._slots.give(1)
             self._works[task.id] = work
+            self._busy.set()
             self._nursery.start_soon(self._run, work)
 
     def stop(self, task_ids: Iterable[str]) -> None:
@@ -108,6 +110,9 @@ class RunningTasks:
     async def fence_forever(self) -> None:
         """Stop work whose lease may have ended, whether or not the rows can be reached."""
         while True:
+            if not self._works:
+                self._busy = trio.Event()
+                await self._busy.wait()
             await trio.sleep(_FENCE_LOOK_S)
             lost = [w for w in self.works if w.fence.remaining_s <= 0]
             for work in lost:

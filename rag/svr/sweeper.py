@@ -10,7 +10,7 @@ from api.db.services.purge_service import PurgeService
 from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
 from common.settings import Settings
-from rag.svr.role_loop import Role, run_in_role, take_turn
+from rag.svr.role_loop import Leadership, Role, run_in_role
 from rag.utils.doc_index import DocIndex
 from rag.utils.object_store import ObjectStore
 from rag.utils.redis_conn import Queue
@@ -47,8 +47,7 @@ class Sweeper:
         messages: Queue,
     ) -> None:
         self._config = config
-        self._role = Role(ROLE, config.holder, _LEAD_S)
-        self._roles = roles
+        self._leadership = Leadership(Role(ROLE, config.holder, _LEAD_S), roles)
         self._stale = stale
         self._purging = purging
         self._store = store
@@ -56,11 +55,13 @@ class Sweeper:
         self._messages = messages
 
     def run(self, stop: threading.Event) -> None:
-        run_in_role(self._role, self._roles, self._turn, stop)
+        run_in_role(self._leadership, self._turn, stop)
 
     def run_once(self) -> bool:
         """One turn. False where another executor does this."""
-        return take_turn(self._role, self._roles, self._turn)
+        leads = self._leadership.hold()
+        self._turn(leads)
+        return leads
 
     def _turn(self, leads: bool) -> None:
         if not leads:

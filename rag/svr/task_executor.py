@@ -135,7 +135,7 @@ class Executor:
             self._name,
             VERSION,
             self._settings.executor.heartbeat_s,
-            partial(self._state, running, slots),
+            partial(self._state, running, slots, parts.parsers),
             owner=self._owner,
         )
         roles = RoleService(rows)
@@ -181,7 +181,7 @@ class Executor:
             log.info("could not leave the group: %s", exc)
         messages.close()
 
-    def _state(self, running: RunningTasks, slots: Slots) -> ExecutorState:
+    def _state(self, running: RunningTasks, slots: Slots, parsers: parser_pool.ParserPool) -> ExecutorState:
         now_s = time.monotonic()
         current = tuple(
             CurrentTask(
@@ -195,4 +195,5 @@ class Executor:
             )
             for w in running.works
         )
-        return ExecutorState(slots.count, slots.used, current, dict(running.counts), self._draining)
+        counts = dict(running.counts)
+        return ExecutorState(slots.count, slots.used, current, counts, self._draining, len(parsers.pids))

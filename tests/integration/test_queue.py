@@ -8,7 +8,7 @@ import pytest
 
 from common.errors import QueueUnavailable
 from common.task_state import Priority
-from rag.utils.redis_conn import Queue
+from rag.utils.redis_conn import Queue, Ring
 from tests.conftest import ValkeyServer, wait_until
 
 
@@ -100,8 +100,8 @@ def test_an_entry_that_reaches_nobody_any_more_is_removed(queue: Queue) -> None:
 def test_the_bell_rings_once_for_many(queue: Queue) -> None:
     for _ in range(5):
         queue.ring()
-    assert queue.wait_rung(0.1) is True
-    assert queue.wait_rung(0.1) is False
+    assert queue.wait_rung(0.1) is Ring.TASKS
+    assert queue.wait_rung(0.1) is None
 
 
 def test_cancels_are_heard_from_the_position_on(queue: Queue) -> None:
@@ -132,5 +132,5 @@ def test_a_server_that_is_gone_is_an_outage_and_its_return_is_noticed(valkey: Va
         queue.ring()
     valkey.start()
     queue.ring()
-    assert queue.wait_rung(0.5) is True
+    assert queue.wait_rung(0.5) is Ring.TASKS
     queue.close()

@@ -83,22 +83,24 @@ def test_streams_stay_within_the_window(world: World, queue: Queue) -> None:
     assert relay.publish() == 4
 
 
-def test_a_drained_window_grows(world: World, queue: Queue) -> None:
-    world.parsing.start([world.document() for _ in range(40)])
+def test_the_window_is_what_was_taken_within_a_second(
+    world: World, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr("rag.svr.relay.time.monotonic", lambda: now_s)
+    world.parsing.start([world.document() for _ in range(120)])
     relay = relay_of(world, queue, window=8)
-    assert relay.publish() == 8
-    queue.ack(queue.read("e1", 8))
-    assert relay.publish() == 16
-
-
-def test_a_trickle_does_not_grow_the_window(world: World, queue: Queue) -> None:
-    relay = relay_of(world, queue, window=8)
-    for _ in range(12):
-        world.parsing.start([world.document()])
-        assert relay.publish() == 1
-        queue.ack(queue.read("e1", 8))
-    world.parsing.start([world.document() for _ in range(40)])
-    assert relay.publish() == 8
+    for expected in (8, 8, 16, 32):
+        assert relay.publish() == expected
+        queue.ack(queue.read("e1", 100))
+    now_s += 60.0
+    assert relay.publish() == 32
+    now_s += 60.0
+    queue.ack(queue.read("e1", 26))
+    assert relay.publish() == 20  # 26 were taken and 6 stand
+    now_s += 60.0
+    queue.ack(queue.read("e1", 19))
+    assert relay.publish() == 4  # 19 were taken, but no more tasks wait
 
 
 def test_a_flush_is_repaired(world: World, queue: Queue) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,7 +72,7 @@ def test_a_permanent_error_fails_at_once(error: errors.PagemillError) -> None:
 
 def test_own_errors_have_three_attempts() -> None:
     endings = [
-        decide(dataclasses.replace(TASK, attempt=n), errors.AttemptFailed("bad"), SETTINGS, 0.5) for n in range(3)
+        decide(msgspec.structs.replace(TASK, attempt=n), errors.AttemptFailed("bad"), SETTINGS, 0.5) for n in range(3)
     ]
     assert [type(e) for e in endings] == [GiveBack, GiveBack, Fail]
     assert isinstance(endings[0], GiveBack)
@@ -83,10 +82,10 @@ def test_own_errors_have_three_attempts() -> None:
 
 
 def test_an_outage_waits_until_patience_ends() -> None:
-    waiting = decide(dataclasses.replace(TASK, attempt=2), errors.IndexUnavailable("away"), SETTINGS, 0.5)
+    waiting = decide(msgspec.structs.replace(TASK, attempt=2), errors.IndexUnavailable("away"), SETTINGS, 0.5)
     assert isinstance(waiting, GiveBack)
     assert waiting.transition == "wait"
-    long_ago = dataclasses.replace(TASK, waiting_since=1, begin_at=3_700_000)
+    long_ago = msgspec.structs.replace(TASK, waiting_since=1, begin_at=3_700_000)
     given_up = decide(long_ago, errors.IndexUnavailable("away"), SETTINGS, 0.5)
     assert isinstance(given_up, Fail)
     assert "gave up after waiting 3699 s" in given_up.message

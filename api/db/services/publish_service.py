@@ -32,9 +32,13 @@ class PublishService:
     def mark_next(self, room: int) -> list[Publishable]:
         """Choose up to `room` waiting tasks and mark them published: by priority, then tenants in turns.
 
-        Marked first, sent afterwards: what is marked and never sent is unmarked by `unmark`."""
+        Marked first, sent afterwards: what is marked and never sent is unmarked by `unmark`. Chosen before the write
+        transaction, which others wait for: a task that is cancelled in between is sent, and nobody can claim it."""
         waiting = self._rows.read(self._rows.rows, f"SELECT 1 FROM task WHERE {_WAITING} LIMIT 1")
-        return self._rows.write(self._mark_next, room) if waiting and room > 0 else []
+        chosen = self._rows.read(self._choose, room) if waiting and room > 0 else []
+        if chosen:
+            self._rows.write(self._mark, sorted(c.task_id for c in chosen))
+        return chosen
 
     def published_before(self, age_ms: int) -> list[str]:
         """Ids of pending tasks that were marked longer ago than this."""
@@ -69,21 +73,18 @@ class PublishService:
         )
         return None if found[0][0] is None else max(0, int(found[0][0]))
 
-    def _mark_next(self, room: int) -> list[Publishable]:
-        chosen = self._choose(room)
-        if chosen:
-            ids = sorted(c.task_id for c in chosen)
-            self._rows.execute(
-                f"UPDATE task SET published_at = {self._rows.now_ms} WHERE id IN ({marks(ids)}) AND {_WAITING}",
-                ids,
-            )
-        return chosen
+    def _mark(self, task_ids: list[str]) -> None:
+        self._rows.execute(
+            f"UPDATE task SET published_at = {self._rows.now_ms} WHERE id IN ({marks(task_ids)})"
+            f" AND +state = {int(TaskState.PENDING)} AND +published_at = 0",
+            task_ids,
+        )
 
     def _unmark(self, task_ids: list[str]) -> int:
         return int(
             self._rows.execute(
                 f"UPDATE task SET published_at = 0"
-                f" WHERE id IN ({marks(task_ids)}) AND state = {int(TaskState.PENDING)}",
+                f" WHERE id IN ({marks(task_ids)}) AND +state = {int(TaskState.PENDING)}",
                 task_ids,
             ).rowcount
         )
@@ -91,6 +92,11 @@ class PublishService:
     def _choose(self, room: int) -> list[Publishable]:
         lanes = {int(priority): self._lanes(priority, room) for priority in sorted(Priority, reverse=True)}
         chosen: list[Publishable] = []
+        if sum(len(some) for some in lanes.values()) == 1:  # nobody to take turns with
+            (lane,) = (lane for some in lanes.values() for lane in some)
+            self._turn += len(lane.tasks)
+            self._last_tenant[lane.tasks[0].priority] = lane.tenant_id
+            return list(lane.tasks)
         while len(chosen) < room and any(lanes.values()):
             self._turn += 1
             if self._turn % OLDEST_EVERY == 0:

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from common.task_state import TaskType, chunk_task_no
 
 
-@dataclass(frozen=True)
-class ClaimedTask:
+class ClaimedTask(msgspec.Struct, frozen=True):
     """A task that this executor owns until its lease ends, with all it needs to do the work."""
 
     id: str
@@ -49,8 +50,7 @@ class ClaimedTask:
         return Held(self.id, self.token, self.document_id)
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """A claim, as its holder names it."""
 
     task_id: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import msgspec
 import peewee
 
 from api.db.database import Rows
@@ -132,7 +133,7 @@ class TaskService:
             elif isinstance(ending, FinishPrepare):
                 # What was read in the same go has the digest of its range: the next parse of the file can reuse it.
                 digest = ending.ranges[0].digest if ending.written and ending.ranges else ""
-                finished.append((replace(task, digest=digest), ending.written or Written()))
+                finished.append((msgspec.structs.replace(task, digest=digest), ending.written or Written()))
                 events.append(task.event("prepared", detail=ending.stages))
                 self._insert_ranges(task, ending)
                 answers[task.id] = TaskState.DONE
@@ -159,8 +160,6 @@ class TaskService:
 
     def _count(self, finished: Sequence[tuple[TaskRow, Written]], endings: Sequence[Ending]) -> None:
         """Bring the documents' counters after the ranges that just ended, one UPDATE a document."""
-        seqs = {e.held.task_id: e.written.index_seq for e in endings if isinstance(e, FinishRange)}
-        seqs |= {e.held.task_id: e.written.index_seq for e in endings if isinstance(e, FinishPrepare) and e.written}
         split = {e.held.task_id for e in endings if isinstance(e, FinishPrepare) and e.written is None}
         sums: dict[tuple[str, int], document_sql.Counted] = defaultdict(document_sql.Counted)
         for task, written in finished:
@@ -172,7 +171,7 @@ class TaskService:
             counted.failed_pages += sum(bad.last - bad.first for bad in written.failed)
             counted.reused += written.reused
             counted.units += written.units
-            counted.index_seq = max(counted.index_seq, seqs.get(task.id, 0))
+            counted.index_seq = max(counted.index_seq, written.index_seq)
         for (doc_id, generation), counted in sums.items():
             document_sql.count_ended(self._rows, doc_id, generation, counted)
 
@@ -244,16 +243,23 @@ class TaskService:
         return bool(ended)
 
     def _lose(self, condition: str, params: Sequence[object], why: str) -> int:
+        if not self._rows.read(self._find_running, condition, params):
+            return 0  # the usual answer, without the write lock
         lost = self._rows.write(self._lose_where, condition, params, why)
         if lost:
             self._tasks_waiting()
         return lost
 
+    def _find_running(self, condition: str, params: Sequence[object]) -> list[tuple[str, str]]:
+        return [
+            (str(task_id), str(doc_id))
+            for task_id, doc_id in self._rows.rows(
+                f"SELECT id, doc_id FROM task WHERE state = {int(TaskState.RUNNING)} AND {condition} LIMIT 500", params
+            )
+        ]
+
     def _lose_where(self, condition: str, params: Sequence[object], why: str) -> int:
-        found = self._rows.rows(
-            f"SELECT id, doc_id FROM task WHERE state = {int(TaskState.RUNNING)} AND {condition} LIMIT 500",
-            params,
-        )
+        found = self._find_running(condition, params)
         if not found:
             return 0
         free = task_sql.lock_free_documents(self._rows, {row[1] for row in found})

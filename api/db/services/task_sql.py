@@ -1,13 +1,17 @@
 """The hot statements of a task's life in plain SQL: insert, claim, renew, finish, give back. A batch costs a few
-statements whatever its size. Which of them belong together in a transaction is decided by task_service.py."""
+statements whatever its size. Which of them belong together in a transaction is decided by task_service.py.
+
+`+state` is `state`, but no reason for SQLite to walk the index of states instead of the named ids."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import msgspec
 
 from api.db.database import Rows
 from api.db.services.task_requests import ClaimedTask, Held, NewRange, Reusable, Written
@@ -50,8 +54,7 @@ class DocumentKey:
     priority: int
 
 
-@dataclass(frozen=True)
-class TaskRow:
+class TaskRow(msgspec.Struct, frozen=True):
     """What a transition out of RUNNING needs to know of a task."""
 
     id: str
@@ -90,8 +93,7 @@ class TaskRow:
         return self.state == TaskState.RUNNING and self.claim_token == held.token
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """A line for a task's timeline."""
 
     task_id: str
@@ -105,12 +107,13 @@ class Event:
     detail: Mapping[str, float] | None = None
 
 
-_ROW_COLUMNS = ", ".join(TaskRow.__dataclass_fields__)
-_CLAIMED_SQL = """
-    SELECT t.id, t.claim_token, t.claim_no, t.task_type, t.tenant_id, t.kb_id, t.doc_id, t.generation, t.from_page,
+_ROW_COLUMNS = ", ".join(TaskRow.__struct_fields__)
+_CLAIMED_COLUMNS = """
+           t.id, t.claim_token, t.claim_no, t.task_type, t.tenant_id, t.kb_id, t.doc_id, t.generation, t.from_page,
            t.to_page, t.attempt, t.losses, t.waiting_since, t.begin_at, t.digest, d.file_digest, d.name, d.chunk_method,
            d.parser_config, d.profile, k.embedding_model, d.index_seq,
-           r.kb_id, r.doc_id, r.generation, r.task_no, r.claim_no, r.chunk_count, r.token_count
+           r.kb_id, r.doc_id, r.generation, r.task_no, r.claim_no, r.chunk_count, r.token_count"""
+_CLAIMED_FROM = """
     FROM task t JOIN document d ON d.id = t.doc_id JOIN knowledgebase k ON k.id = t.kb_id
     LEFT JOIN range_result r ON r.tenant_id = t.tenant_id AND r.digest = t.digest
     WHERE t.id IN ({marks}) AND t.claim_token = ?"""
@@ -145,21 +148,22 @@ def claim(rows: Rows, task_ids: Sequence[str], owner: str, token: str, lease_ms:
     rows.execute(
         f"UPDATE task SET {set_state_sql(transition)}, claim_token = ?, owner = ?, claim_no = claim_no + 1,"
         f" lease_until = {now} + ?, begin_at = {now}, progress = 0, progress_msg = ''"
-        f" WHERE id IN ({marks(task_ids)}) AND {from_states_sql(transition)}"
+        f" WHERE id IN ({marks(task_ids)}) AND +{from_states_sql(transition)}"
         f" AND run_after <= {now} AND parser_version = ?",
         (token, owner, lease_ms, *task_ids, PARSER_VERSION),
     )
-    found = rows.rows(_CLAIMED_SQL.format(marks=marks(task_ids)), (*task_ids, token))
+    found = rows.table(_CLAIMED_COLUMNS, _CLAIMED_FROM.format(marks=marks(task_ids)), (*task_ids, token))
     return [_claimed(row) for row in found]
 
 
-_CLAIMED_FIELDS = [name for name in ClaimedTask.__dataclass_fields__ if name != "reusable"]
+_CLAIMED_FIELDS = len(ClaimedTask.__struct_fields__) - 1
 
 
 def _claimed(row: Sequence[Any]) -> ClaimedTask:
-    count = len(_CLAIMED_FIELDS)
-    own = dict(zip(_CLAIMED_FIELDS, row[:count], strict=True)) | {"task_type": TaskType(row[3])}
-    return ClaimedTask(**own, reusable=Reusable(*row[count:]) if row[count] is not None else None)
+    own = list(row[:_CLAIMED_FIELDS])
+    own[3] = TaskType(own[3])
+    own.append(Reusable(*row[_CLAIMED_FIELDS:]) if row[_CLAIMED_FIELDS] is not None else None)
+    return ClaimedTask(*own)
 
 
 def renew(rows: Rows, held: Sequence[Held], lease_ms: int) -> set[str]:
@@ -169,11 +173,11 @@ def renew(rows: Rows, held: Sequence[Held], lease_ms: int) -> set[str]:
     ids, tokens = [h.task_id for h in held], sorted({h.token for h in held})
     rows.execute(
         f"UPDATE task SET lease_until = {rows.now_ms} + ?"
-        f" WHERE id IN ({marks(ids)}) AND claim_token IN ({marks(tokens)}) AND state = {int(TaskState.RUNNING)}",
+        f" WHERE id IN ({marks(ids)}) AND claim_token IN ({marks(tokens)}) AND +state = {int(TaskState.RUNNING)}",
         (lease_ms, *ids, *tokens),
     )
     found = rows.rows(
-        f"SELECT id, claim_token FROM task WHERE id IN ({marks(ids)}) AND state = {int(TaskState.RUNNING)}",
+        f"SELECT id, claim_token FROM task WHERE id IN ({marks(ids)}) AND +state = {int(TaskState.RUNNING)}",
         ids,
     )
     pairs = set(found)
@@ -200,43 +204,43 @@ def lock_free_documents(rows: Rows, doc_ids: Collection[str]) -> set[str]:
 
 def lock_tasks(rows: Rows, task_ids: Collection[str]) -> dict[str, TaskRow]:
     ordered = sorted(task_ids)
-    found = rows.rows(
-        f"SELECT {_ROW_COLUMNS} FROM task WHERE id IN ({marks(ordered)}) ORDER BY id{rows.for_update}",
-        ordered,
-    )
+    in_order = "" if rows.is_sqlite else " ORDER BY id FOR UPDATE"
+    found = rows.table(_ROW_COLUMNS, f"FROM task WHERE id IN ({marks(ordered)}){in_order}", ordered)
     return {str(row[0]): TaskRow(*row) for row in found}
 
 
 def finish(rows: Rows, finished: Sequence[tuple[TaskRow, Written]]) -> None:
     """RUNNING to DONE, for tasks whose claim was just checked under lock; one statement per distinct result."""
     transition = TASK_TRANSITIONS["finish"]
-    groups: dict[tuple[str, Written], list[str]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[str]] = defaultdict(list)
     for task, written in finished:
-        groups[task.claim_token, replace(written, index_seq=0)].append(task.id)
-    for (token, written), ids in groups.items():
         failed = json.dumps([asdict(bad) for bad in written.failed]) if written.failed else None
+        result = (written.chunk_count, written.token_count, failed, int(written.reused))
+        groups[*result, task.claim_token].append(task.id)
+    for (*values, token), ids in groups.items():
         rows.execute(
             f"UPDATE task SET {set_state_sql(transition)}, progress = 1, progress_msg = '', end_at = {rows.now_ms},"
             f" process_duration = ({rows.now_ms} - begin_at) / 1000.0, chunk_count = ?, token_count = ?,"
             f" error_code = '', error_message = '', waiting_since = 0, failed_pages = ?, reused = ?"
-            f" WHERE id IN ({marks(ids)}) AND claim_token = ? AND {from_states_sql(transition)}",
-            (written.chunk_count, written.token_count, failed, int(written.reused), *ids, token),
+            f" WHERE id IN ({marks(ids)}) AND claim_token = ? AND +{from_states_sql(transition)}",
+            (*values, *ids, token),
         )
     _record_results(rows, finished)
 
 
 def _record_results(rows: Rows, finished: Sequence[tuple[TaskRow, Written]]) -> None:
     """Remember where the chunks of these digests are; of ranges with a page that could not be read nothing is kept."""
-    values = [
-        (
-            task.tenant_id, task.digest, task.kb_id, task.doc_id, task.generation,
-            chunk_task_no(task.task_type, task.from_page), task.claim_no, written.chunk_count, written.token_count,
-            rows.clock(),
-        )
-        for task, written in finished
-        if task.digest and not written.failed
-    ]  # fmt: skip
-    if values:
+    recorded = [(task, written) for task, written in finished if task.digest and not written.failed]
+    if recorded:
+        now_ms = rows.clock()
+        values = [
+            (
+                task.tenant_id, task.digest, task.kb_id, task.doc_id, task.generation,
+                chunk_task_no(task.task_type, task.from_page), task.claim_no, written.chunk_count,
+                written.token_count, now_ms,
+            )
+            for task, written in recorded
+        ]  # fmt: skip
         rows.insert_many("range_result", _RESULT_COLUMNS, values, replace=True)
 
 

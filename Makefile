@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run check test bench-queue lock clean
+.PHONY: help install install-dev run check test chaos bench-queue lock clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,10 @@ test: install-dev  ## install what the tests need and run all of them, after `ma
 	@bash tests/servers/install.sh
 	@$(MAKE) --no-print-directory check
 	$(BIN)/pytest -q --ignore=tests/unit
+
+chaos: install-dev  ## ten minutes of kills, flushes and restarts under load (ARGS="--seconds 120 --seed 7")
+	@bash tests/servers/install.sh
+	$(BIN)/python -m tests.chaos.storm $(ARGS)
 
 bench-queue: install-dev  ## no-op tasks through the engine, beside Celery, Dramatiq, taskiq and Huey
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt

@@ -25,9 +25,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.gate import Gate
-from bench.servers import Workers, mariadb, valkey, wait_until
+from bench.servers import Workers, mariadb, valkey
 from bench.systems import PEERS, RANGES, WORKERS, Pagemill, Peer, System, empty_queue, set_environment, used_bytes
 from common.settings import ROOT
+from tests.waiting import wait_until
 
 RESULTS = ROOT / "bench" / "results" / "queue.json"
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -186,7 +187,7 @@ def run_all(options: Options, only: Sequence[str]) -> dict[str, Figures]:
                 console.print(f"[dim]{name} …")
                 try:
                     found[name] = Bench(system, gate, folder, queue_url, options).run()
-                except SystemExit:
+                except (AssertionError, SystemExit):
                     _show_log(folder / f"{name}.log")
                     raise
             empty_queue(queue_url)

@@ -18,11 +18,11 @@ from api.db.models import Document, FileProfile, Knowledgebase
 from api.db.services.parse_service import ParseService
 from api.instance import quiet_doorbell
 from bench.noop_executor import settings_of
-from bench.servers import wait_until
 from common.ids import new_id, new_token
 from common.task_state import TaskState
 from rag.parser.blocks import PARSER_VERSION
 from rag.utils.redis_conn import Queue
+from tests.waiting import wait_until
 
 WORKERS = 2
 # Ranges of a document in a backlog: a PDF of 1,200 pages.

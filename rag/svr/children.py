@@ -15,9 +15,9 @@ from functools import partial
 from common.process import die_with_parent
 
 log = logging.getLogger(__name__)
-_BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 # A child that ran for this long was healthy: its next death starts the backoff anew.
-_HEALTHY_S = 60.0
+_HEALTHY_S = 10.0
 
 
 @dataclass

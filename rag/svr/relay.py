@@ -21,9 +21,12 @@ from rag.utils.redis_conn import Queue, Ring
 
 log = logging.getLogger(__name__)
 ROLE = "relay"
-_LARGEST_WINDOW = 16_384
-# What was taken longer ago than about this counts for little in how much is published ahead.
-_WINDOW_S = 1.0
+_LARGEST_WINDOW = 4096
+# What was taken longer ago than about this counts for little in the speed that is measured.
+_MEMORY_S = 1.0
+# How much work stands in the streams: as little as keeps the executors busy until the relay's next turn, since whoever
+# comes new stands behind it.
+_AHEAD_S = 0.1
 # Acks alone make the relay fill a large window only once so much of it is free: many at once cost little more than one.
 _LEAST_ROOM = 0.25
 _OUTAGE_PAUSE_S = 0.5
@@ -112,12 +115,12 @@ class Relay:
         return repaired
 
     def _fit_window(self, standing: int) -> int:
-        """About what the executors take in a second: short enough to be overtaken, long enough to keep them busy."""
+        """By how much the executors took of late."""
         now_s = time.monotonic()
         taken = max(0, self._left_standing - standing)
-        self._taken = self._taken * math.exp((self._looked_s - now_s) / _WINDOW_S) + taken
+        self._taken = self._taken * math.exp((self._looked_s - now_s) / _MEMORY_S) + taken
         self._looked_s = now_s
-        return max(self._settings.window, min(int(self._taken), _LARGEST_WINDOW))
+        return max(self._settings.window, min(int(self._taken / _MEMORY_S * _AHEAD_S), _LARGEST_WINDOW))
 
     def _pause_s(self) -> float:
         # With the window full, what becomes due must wait for room anyway, and an ack rings.

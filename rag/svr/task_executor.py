@@ -29,6 +29,7 @@ from common.settings import Settings
 from common.version import VERSION
 from rag.svr import parser_pool
 from rag.svr.cancel_listener import listen
+from rag.svr.fair_line import FairLine
 from rag.svr.heartbeat import CurrentTask, ExecutorState, Heartbeat
 from rag.svr.message_reader import MessageReader, Slots
 from rag.svr.outbox import Outbox
@@ -107,6 +108,7 @@ class Executor:
             index=EmbeddedIndex(settings.index_dir, settings.index),
             embedders=trio.CapacityLimiter(settings.executor.max_embedders),
             index_writers=trio.CapacityLimiter(settings.executor.max_index_writers),
+            readers=FairLine(settings.executor.max_parsers),
             on_bad_page=settings.parser.on_bad_page,
         )
 

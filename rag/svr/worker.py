@@ -31,6 +31,7 @@ from api.db.services.task_requests import (
 from common.settings import TaskSettings
 from common.task_state import TaskType
 from rag.parser.blocks import Profile
+from rag.svr.fair_line import FairLine
 from rag.svr.fence import Fence
 from rag.svr.parser_pool import ParseJob, ParserPool
 from rag.svr.parser_protocol import ParsedChunk
@@ -57,6 +58,7 @@ class WorkerParts:
     index: DocIndex
     embedders: trio.CapacityLimiter
     index_writers: trio.CapacityLimiter
+    readers: FairLine
     on_bad_page: str = "skip"
     findable_waiters: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
 
@@ -97,9 +99,10 @@ async def _prepare(work: Work, parts: WorkerParts) -> Ending:
     """Look at the file and say which ranges it has; where it has only one, read that at once."""
     task = work.task
     async with _fetched(work, parts) as path:
-        with work.during("preparing"):
-            work.report(0.0, "looking at the file")
-            profile = await parts.parsers.prepare(path, task.file_name)
+        async with parts.readers.turn(task.tenant_id):
+            with work.during("preparing"):
+                work.report(0.0, "looking at the file")
+                profile = await parts.parsers.prepare(path, task.file_name)
         ranges = plan_ranges(_planned(task, parts.embedder), profile, parts.settings)
         known: dict[str, Any] = msgspec.to_builtins(profile)
         if len(ranges) > 1:
@@ -149,9 +152,12 @@ async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, 
     def parsed_so_far(done: int) -> None:
         work.report(_PARSED * done / units, "parsing")
 
-    with work.during("parsing"):
-        work.report(0.0, "parsing")
-        read = await read_range(parts.parsers, path, job, parsed_so_far, carefully=task.losses > 0, skip_bad=skip_bad)
+    async with parts.readers.turn(task.tenant_id):
+        with work.during("parsing"):
+            work.report(0.0, "parsing")
+            read = await read_range(
+                parts.parsers, path, job, parsed_so_far, carefully=task.losses > 0, skip_bad=skip_bad
+            )
     chunks = read.chunks
     newest_seq = 0
     for start in range(0, len(chunks), _SLICE):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from common.errors import DatabaseTooNew, IndexUnavailable
 from rag.utils.embedded_folder import Folder, Mark, locked, sync_folder
 
-LOCK_TIMEOUT_S = 30.0
+LOCK_TIMEOUT_S = 10.0
 _VERSION = 1
 _SCHEMA = """
 CREATE TABLE dataset(

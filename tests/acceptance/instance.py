@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from common.settings import ROOT
-from tests.conftest import free_port, wait_until
+from tests.waiting import free_port, wait_until
 
 PAGEMILL = [sys.executable, "-m", "api.cli"]
 
@@ -112,6 +112,10 @@ class Instance:
             self._key = self.run("token", "create", "--name", "tests").stdout.strip()
         return self._key
 
+    def use_key(self, key: str) -> None:
+        """Speak for another tenant."""
+        self._key = key
+
     def call(self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Any:
         """A REST call under /api/v1 with a key; the parsed answer."""
         data = None if body is None else json.dumps(body).encode()
@@ -129,13 +133,15 @@ class Instance:
     def dataset(self, name: str = "tests") -> str:
         return str(self.call("POST", "/datasets", {"name": name})["data"]["id"])
 
-    def upload(self, dataset_id: str, path: Path) -> str:
+    def upload(self, dataset_id: str, path: Path, headers: dict[str, str] | None = None) -> str:
         boundary = "----pagemill"
         head = (f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n').encode()
         body = head + path.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
         request = urllib.request.Request(f"{self.address}/api/v1/datasets/{dataset_id}/documents", body)
         request.add_header("Authorization", f"Bearer {self.key()}")
         request.add_header("Content-Type", f"multipart/form-data; boundary={boundary}")
+        for name, value in (headers or {}).items():
+            request.add_header(name, value)
         with urllib.request.urlopen(request, timeout=30) as answer:
             found = json.loads(answer.read())
         assert found["code"] == 0, found

@@ -27,7 +27,8 @@ from common.version import VERSION
 from rag.svr.data_folder import DataFolder
 from rag.utils.doc_index import ChunkRecord
 from tests.acceptance.instance import PAGEMILL, Instance, alive
-from tests.conftest import missing, wait_until
+from tests.conftest import missing
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(180)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.instance import Instance, alive
-from tests.conftest import ValkeyServer, wait_until
 from tests.pdfs import sentence, write_pages
+from tests.servers.valkey import ValkeyServer
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 

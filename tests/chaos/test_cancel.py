@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.acceptance.instance import Instance, alive
-from tests.conftest import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(400)
 TRIES = int(os.environ.get("CANCEL_TRIES", "20"))

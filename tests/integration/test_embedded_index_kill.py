@@ -26,7 +26,7 @@ from rag.svr.indexer import Config, Indexer, run_indexer
 from rag.utils.doc_index import ChunkRecord, Query, Scope, Vectors
 from rag.utils.embedded_folder import Folder, read_mark, store_mark
 from rag.utils.embedded_index import EmbeddedIndex
-from tests.conftest import wait_until
+from tests.waiting import wait_until
 
 SPAWN = multiprocessing.get_context("spawn")
 BATCH = 6

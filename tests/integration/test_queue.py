@@ -9,7 +9,8 @@ import pytest
 from common.errors import QueueUnavailable
 from common.task_state import Priority
 from rag.utils.redis_conn import Queue, Ring
-from tests.conftest import ValkeyServer, wait_until
+from tests.servers.valkey import ValkeyServer
+from tests.waiting import wait_until
 
 
 def test_urgent_messages_come_first_and_acked_ones_are_gone(queue: Queue) -> None:

@@ -125,7 +125,7 @@ class RelaySettings(_Section):
     unmark_after_s: PositiveFloat = Field(
         5.0, description="Age after which a published task that is nowhere in its stream is published again."
     )
-    window: Positive = Field(4, description="Tasks that stand in the streams at least, where there are more.")
+    window: Positive = Field(2, description="Tasks that stand in the streams at least, where there are more.")
 
 
 class LogSettings(_Section):

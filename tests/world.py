@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from api.db.database import Rows
 from api.db.models import Document, Knowledgebase, Task
+from api.db.services.control_service import ControlService
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.publish_service import PublishService
 from api.db.services.task_requests import (
@@ -39,6 +40,7 @@ class World:
         self.publishing = PublishService(self.rows)
         bell = Doorbell(lambda: self.rings.append("ring"), self.cancelled.extend)
         self.parsing = ParseService(self.rows, TaskSettings(), 256, bell)
+        self.control = ControlService(self.rows, TaskSettings(), bell)
 
     def dataset(self, tenant_id: str) -> str:
         kb_id = new_id()

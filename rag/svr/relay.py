@@ -67,7 +67,7 @@ class Relay:
                     rung = self._messages.wait_rung(self._pause_s())
                     self._least_room = _LEAST_ROOM if rung is Ring.ROOM else 0.0
                 else:
-                    stop.wait(self._settings.lead_s / 3)
+                    stop.wait(self._leadership.role.ask_s)
             except Outage as exc:
                 log.warning("relay: %s", exc)
                 stop.wait(_OUTAGE_PAUSE_S)

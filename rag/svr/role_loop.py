@@ -22,6 +22,11 @@ class Role:
     lead_s: float
     tick_s: float = 1.0
 
+    @property
+    def ask_s(self) -> float:
+        """How often somebody else asks for it: it may have become free at any moment."""
+        return min(1.0, self.lead_s / 3)
+
 
 class Leadership:
     """An executor's hold on a role. Renewed well before it ends, and not on every turn: each renewal is a write."""
@@ -50,7 +55,7 @@ def run_in_role(leadership: Leadership, turn: Callable[[bool], None], stop: thre
     is waited out."""
     role = leadership.role
     leads = False
-    while not stop.wait(role.tick_s if leads else role.lead_s / 3):
+    while not stop.wait(role.tick_s if leads else role.ask_s):
         try:
             leads = leadership.hold()
             turn(leads)

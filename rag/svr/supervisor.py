@@ -17,16 +17,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 
-from api.db.database import Rows, open_rows
+from api.db.database import open_rows
 from api.db.migrations import migrate
 from api.db.services.account_service import ADMIN_EMAIL, AccountService
 from api.db.services.task_service import Limits, TaskService
-from common.errors import Outage, QueueUnavailable, SettingsError
+from common.errors import QueueUnavailable, SettingsError
 from common.ids import new_token
 from common.listening import listen
 from common.settings import Settings
 from rag.svr.children import Child, stop_in_order
 from rag.svr.data_folder import DataFolder
+from rag.svr.dead_executors import DeadExecutors
 from rag.utils.embedder import PackagedEmbedder
 from rag.utils.redis_conn import Queue
 from rag.utils.valkey import valkey_argv
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 _QUEUE_START_S = 20.0
 _LOOK_AGAIN_S = 5.0
 _PORTS_TRIED = 100
+# How soon to try again where a dead executor's tasks could not all be handed back.
+_HAND_BACK_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Supervisor:
         self._web: list[Child] = []
         self._workers: list[Child] = []
         self._listener: socket.socket | None = None
+        self._dead: DeadExecutors | None = None
         self._stop_asked = 0
         self._wakeup: tuple[int, int] = (-1, -1)
 
@@ -91,7 +95,8 @@ class Supervisor:
         password = AccountService(rows, PackagedEmbedder.name).ensure_admin()
         listener = self._listener = self._listen()
         tasks = TaskService(rows, Limits.of(self._settings), self._messages.ring)
-        self._make_children(lock_fd, listener, tasks, rows)
+        self._dead = DeadExecutors(rows, tasks)
+        self._make_children(lock_fd, listener, self._dead)
         for child in (*self._web, *self._workers):
             child.start()
         host, port = listener.getsockname()[:2]
@@ -120,19 +125,19 @@ class Supervisor:
                     raise SettingsError(f"Valkey did not start; {folder / 'valkey.log'} says why") from exc
                 time.sleep(0.02)
 
-    def _make_children(self, lock_fd: int, listener: socket.socket, tasks: TaskService, rows: Rows) -> None:
+    def _make_children(self, lock_fd: int, listener: socket.socket, dead: DeadExecutors) -> None:
         fd = listener.fileno()
         grace_s = self._settings.executor.drain_grace_s + 10
         self._web = [Child("server", lambda: self._command("server", "--fd", str(fd)), (lock_fd, fd))]
         self._workers = [Child("indexer", lambda: self._command("indexer"), (lock_fd,))]
         for number in range(1, (self._settings.executor.processes or os.cpu_count() or 1) + 1):
-            boot = _Boot(f"{socket.gethostname()}-{number}", tasks, rows)
+            boot = _Boot(f"{socket.gethostname()}-{number}")
             self._workers.append(
                 Child(
                     f"executor-{number}",
                     lambda boot=boot: self._command("executor", *boot.renew()),  # type: ignore[misc]
                     (lock_fd,),
-                    boot.hand_back,
+                    lambda boot=boot: dead.add(boot.owner),  # type: ignore[misc]
                     grace_s,
                 )
             )
@@ -171,12 +176,15 @@ class Supervisor:
         """Wait for a signal or the next planned start, then see to the children."""
         children = (*self._valkey, *self._web, *self._workers)
         due_s = [c.start_due_s - time.monotonic() for c in children if c.process is None]
-        select.select([self._wakeup[0]], [], [], max(0.0, min([_LOOK_AGAIN_S, *due_s])))
+        look_s = _HAND_BACK_S if self._dead else _LOOK_AGAIN_S
+        select.select([self._wakeup[0]], [], [], max(0.0, min([look_s, *due_s])))
         with suppress(BlockingIOError):
             os.read(self._wakeup[0], 4096)
         if not self._stop_asked:
             for child in children:
                 child.look()
+            if self._dead:
+                self._dead.hand_back()
 
     def _stop(self) -> None:
         log.info("stopping: the executors finish or give back what they hold")
@@ -193,26 +201,14 @@ class Supervisor:
 class _Boot:
     """The name under which an executor that is started again and again owns its claims: new at every boot."""
 
-    def __init__(self, name: str, tasks: TaskService, rows: Rows) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._boot = ""
-        self._tasks = tasks
-        self._rows = rows
+        self.owner = ""
 
     def renew(self) -> list[str]:
-        self._boot = new_token()
-        return ["--name", self._name, "--boot", self._boot]
-
-    def hand_back(self) -> None:
-        """Give the dead child's tasks back at once. Where that fails, their leases end by themselves."""
-        try:
-            count = self._tasks.hand_back(f"{self._name}:{self._boot}", "its process died")
-            if count:
-                log.warning("%d tasks of %s go back", count, self._name)
-        except Outage as exc:
-            log.warning("tasks of %s stay until their leases end: %s", self._name, exc)
-        finally:
-            self._rows.close_connection()
+        boot = new_token()
+        self.owner = f"{self._name}:{boot}"
+        return ["--name", self._name, "--boot", boot]
 
 
 def _on_child(signum: int, frame: FrameType | None) -> None:

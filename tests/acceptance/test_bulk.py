@@ -15,6 +15,7 @@ import pytest
 
 from api.db.database import open_rows
 from api.db.services.account_service import AccountService
+from rag.utils.embedder import PackagedEmbedder
 from tests.acceptance.instance import Instance
 from tests.pdfs import write_pages
 
@@ -36,7 +37,7 @@ def instance(short_dir: Path) -> Iterator[Instance]:
 
 def key_of_another_tenant(instance: Instance) -> str:
     rows = open_rows(f"sqlite:///{instance.data}/pagemill.db")
-    accounts = AccountService(rows, "potion-base-8M")
+    accounts = AccountService(rows, PackagedEmbedder.name)
     accounts.create_user("bulk@pagemill.test", "Bulk", "a long enough password")
     key = accounts.create_token(accounts.sign_in("bulk@pagemill.test", "a long enough password"), "bulk")
     rows.close_connection()
@@ -72,7 +73,9 @@ def test_a_single_document_passes_another_tenants_five_thousand_tasks(instance: 
 
     bulk = Instance(instance.data, port=instance.port)
     bulk.use_key(key_of_another_tenant(instance))
-    bulk_id = bulk.call("POST", "/datasets", {"name": "bulk", "parser_config": {"task_page_size": 1}})["data"]["id"]
+    made = bulk.call("POST", "/datasets", {"name": "bulk", "parser_config": {"task_page_size": 1}})
+    assert made["code"] == 0, made
+    bulk_id = made["data"]["id"]
     documents = [bulk.upload(bulk_id, variant(large, n)) for n in range(BULK_DOCUMENTS)]
     assert bulk.parse(bulk_id, *documents) == {"code": 0}
     deadline_s = time.monotonic() + 60

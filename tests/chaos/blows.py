@@ -40,6 +40,7 @@ class Blows:
         self._site = site
         self._dice = dice
         self._lasting: list[threading.Thread] = []
+        self._sleeping = threading.Lock()
         self.dealt: Counter[str] = Counter()
         self.kills: list[Kill] = []
         self._often: dict[str, tuple[int, Callable[[], None]]] = {
@@ -114,6 +115,15 @@ class Blows:
             return ()  # it can't be asked now; this kill is not measured
 
     def _stop_executor(self) -> None:
+        """One at a time: somebody must be left to take over."""
+        if not self._sleeping.acquire(blocking=False):
+            return
+        try:
+            self._stop_one()
+        finally:
+            self._sleeping.release()
+
+    def _stop_one(self) -> None:
         victims = self._site.processes(EXECUTOR)
         if victims:
             victim = self._dice.choice(victims)

@@ -23,7 +23,7 @@ def world(rows: Rows) -> World:
 
 
 def relay_of(world: World, queue: Queue, holder: str = "e1:boot", **changes: float) -> Relay:
-    settings = RelaySettings().model_copy(update=changes)
+    settings = RelaySettings().model_copy(update={"window": 64, **changes})
     return Relay(RelayConfig(settings, holder), RoleService(world.rows), PublishService(world.rows), queue)
 
 
@@ -105,7 +105,7 @@ def test_the_window_follows_what_was_taken(world: World, queue: Queue, monkeypat
 def test_a_flush_is_repaired(world: World, queue: Queue) -> None:
     docs = [world.document() for _ in range(5)]
     world.parsing.start(docs)
-    relay = relay_of(world, queue, unmark_after_s=0.001)
+    relay = relay_of(world, queue, unmark_after_s=0.001, window=8)
     assert relay.publish() == 5
     queue._redis.flushall()
     wait_until(relay.repair)

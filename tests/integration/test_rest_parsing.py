@@ -36,7 +36,7 @@ def test_a_document_on_its_way(world: RestWorld, dataset_id: str) -> None:
     assert len(shown["process_begin_at"]) == 19
     # Both were started in the same moment: either may be the first.
     said = {world.shown(dataset_id, one)["progress_msg"] for one in (document_id, behind)}
-    assert said == {"waiting: it is the next in the queue", "waiting: 1 task is queued before it"}
+    assert said == {"waiting: it is the next in the queue", "waiting: 1 task of another document is ahead"}
 
     first, second = world.split(document_id, 2)
     world.tasks.apply([Progress(first.held, 0.5, "parsing")])
@@ -63,7 +63,7 @@ def test_a_range_that_waits_after_an_error_says_so(world: RestWorld, dataset_id:
     world.ok("POST", f"/datasets/{dataset_id}/chunks", json=ids(document_id))
     (task,) = world.split(document_id, 1)
     world.tasks.apply([GiveBack(task.held, "retry", 12_000, "attempt_failed", "a hiccup")])
-    assert world.shown(dataset_id, document_id)["progress_msg"] == "attempt 2 of 3 starts in 12 s: a hiccup"
+    assert world.shown(dataset_id, document_id)["progress_msg"] == "attempt 2 of 3 in 12 s: a hiccup"
 
 
 def test_a_failed_document(world: RestWorld, dataset_id: str) -> None:
@@ -95,7 +95,7 @@ def test_stop_ends_a_running_parse(world: RestWorld, dataset_id: str) -> None:
     assert world.call("DELETE", path, json=ids(document_id)).get_json() == {"code": 0}
     shown = world.shown(dataset_id, document_id)
     assert (shown["run"], shown["progress"], shown["chunk_count"]) == ("CANCEL", 0.0, 0)
-    assert shown["progress_msg"] == "stopped by the user"
+    assert shown["progress_msg"] == "stopped by the user with 1 of 2 tasks done; parse it again to go on"
     answer = world.call("DELETE", path, json=ids(document_id)).get_json()
     assert answer["code"] == 102
     assert "Can't stop parsing document that has not started or already completed" in answer["message"]

@@ -22,6 +22,9 @@ class RoleService:
     def step_down(self, name: str, holder: str) -> None:
         self._rows.write(self._rows.execute, "DELETE FROM lease WHERE name = ? AND holder = ?", (name, holder))
 
+    def step_down_from_all(self, holder: str) -> None:
+        self._rows.write(self._rows.execute, "DELETE FROM lease WHERE holder = ?", (holder,))
+
     def _is_taken(self, name: str, holder: str) -> bool:
         """A look before the write: those that wait for their turn do not queue up for the write lock."""
         return bool(

@@ -34,6 +34,11 @@ from api.db.services.task_sql import Event, TaskRow
 from common.errors import AttemptFailed
 from common.settings import Settings
 from common.task_state import TASK_TRANSITIONS, TaskState, TaskType, from_states_sql, set_state_sql
+from rag.flow.split import range_text
+from rag.parser.blocks import Unit
+
+# The error code of a task that was taken from an executor that is gone.
+EXECUTOR_LOST = "executor_lost"
 
 Answer = list[ClaimedTask] | set[str] | TaskState | None
 
@@ -79,8 +84,12 @@ class TaskService:
         return [next(first) if isinstance(r, Renew) else next(second) for r in requests]
 
     def hand_back(self, owner: str, why: str) -> int:
-        """Take every task from an executor that is known to be dead. Returns how many."""
+        """Take the tasks from an executor that is known to be dead, but for those of documents that somebody works on
+        at this moment. Returns how many."""
         return self._lose("owner = ?", (owner,), why)
+
+    def holds_any(self, owner: str) -> bool:
+        return bool(self._rows.read(self._find_running, "owner = ?", (owner,)))
 
     def reap(self) -> int:
         """Take the tasks whose lease ran out. Returns how many."""
@@ -185,9 +194,28 @@ class TaskService:
             return self._fail(task, ending.error_code, ending.message, events)
         losing = ending.transition == "lose"
         if losing and task.losses + 1 >= self._limits.max_losses:
-            message = f"{ending.message}; it was lost {task.losses + 1} times and is given up"
-            return self._fail(task, ending.error_code, message, events)
+            return self._fail(task, ending.error_code, self._losses_text(task, ending), events)
         return self._back(task, ending, events)
+
+    def _losses_text(self, task: TaskRow, ending: GiveBack) -> str:
+        """What was lost how often, and on what: "executor lost 5 times on pages 13-24"."""
+        earlier = self._rows.rows(
+            "SELECT error_code FROM task_event WHERE task_id = ? AND kind = 'lose' ORDER BY id DESC LIMIT ?",
+            (task.id, task.losses),
+        )
+        by_executor = [code == EXECUTOR_LOST for code in (ending.error_code, *(row[0] for row in earlier))]
+        times = f"lost {task.losses + 1} times{self._place_text(task)}"
+        if all(by_executor):
+            return f"executor {times}"
+        what = "executor or parser process" if any(by_executor) else "parser process"
+        return f"{what} {times}: {ending.message}"
+
+    def _place_text(self, task: TaskRow) -> str:
+        if task.task_type != TaskType.RANGE:
+            return ""
+        found = self._rows.rows("SELECT profile FROM document WHERE id = ? AND profile IS NOT NULL", (task.doc_id,))
+        unit = Unit(json.loads(found[0][0])["unit"]) if found else Unit.WHOLE
+        return "" if unit is Unit.WHOLE else f" on {range_text(unit, task.from_page, task.to_page)}"
 
     def _back(self, task: TaskRow, ending: GiveBack, events: list[Event]) -> TaskState:
         """RUNNING to PENDING, or to PAUSED where the document is paused; the claim's chunks become stale."""
@@ -195,14 +223,15 @@ class TaskService:
         transition = TASK_TRANSITIONS["park" if paused else ending.transition]
         now = self._rows.now_ms
         waiting = f"CASE WHEN waiting_since = 0 THEN {now} ELSE waiting_since END"
+        # What is no fault of the task does not cost it its place in the line.
+        due = f"{now} + {int(ending.delay_ms)}" if ending.delay_ms else "run_after"
         self._rows.execute(
             f"UPDATE task SET {set_state_sql(transition)}, claim_token = '', owner = '', lease_until = 0,"
-            f" published_at = 0, progress = 0, progress_msg = '', run_after = {now} + ?, attempt = attempt + ?,"
+            f" published_at = 0, progress = 0, progress_msg = '', run_after = {due}, attempt = attempt + ?,"
             f" losses = losses + ?, retry_count = retry_count + ?, error_code = ?, error_message = ?,"
             f" waiting_since = {waiting if ending.transition == 'wait' and ending.error_code else '0'}"
             f" WHERE id = ? AND claim_token = ? AND {from_states_sql(transition)}",
             (
-                ending.delay_ms,
                 ending.transition == "retry",
                 ending.transition == "lose",
                 ending.transition != "drain",
@@ -274,14 +303,18 @@ class TaskService:
             (*ids, *params),
         )
         for task in task_sql.lock_tasks(self._rows, [row[0] for row in still]).values() if still else ():
-            name = task.owner.partition(":")[0]
-            message = f"executor {name} was lost: {why}"
+            message = f"executor {executor_name(task.owner)} was lost: {why}"
             held = Held(task.id, task.claim_token, task.doc_id)
-            self._back_or_fail(task, GiveBack(held, "lose", 0, "executor_lost", message), events)
+            self._back_or_fail(task, GiveBack(held, "lose", 0, EXECUTOR_LOST, message), events)
             touched.add(task.doc_id)
         task_sql.add_events(self._rows, events)
         self._end_ranges(touched)
         return len(still)
+
+
+def executor_name(owner: str) -> str:
+    """An owner is an executor's name and its boot's nonce."""
+    return owner.partition(":")[0]
 
 
 def _already(task: TaskRow | None, ending: Ending) -> TaskState | None:

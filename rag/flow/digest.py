@@ -7,7 +7,7 @@ import hashlib
 import msgspec
 
 from rag.flow.chunk import ChunkSettings
-from rag.parser.blocks import PARSER_VERSION, Profile
+from rag.parser.blocks import PARSER_VERSION, PLAIN, Profile, ReadOptions
 
 
 def task_digest(
@@ -17,6 +17,7 @@ def task_digest(
     last: int,
     profile: Profile,
     chunking: ChunkSettings,
+    options: ReadOptions = PLAIN,
     embedding_model: str,
     embedding_dimension: int,
     file_name: str | None = None,
@@ -32,7 +33,16 @@ def task_digest(
         "profile": profile,
         "parser_version": parser_version,
         "chunks": chunking,
+        "options": _without_password(options, file_digest),
         "embedding": (embedding_model, embedding_dimension),
         "file_name": (file_name, filename_embd_weight) if filename_embd_weight else None,
     }
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+
+
+def _without_password(options: ReadOptions, file_digest: str) -> ReadOptions:
+    """The password counts, but can't be guessed from the digest of another file with the same one."""
+    if not options.password:
+        return options
+    keyed = hashlib.blake2b(options.password.encode("utf-8", "surrogatepass"), key=file_digest.encode()[:64])
+    return msgspec.structs.replace(options, password=keyed.hexdigest())

@@ -29,7 +29,7 @@ def split(
             return ((0, profile.units),)
         case Unit.ROW:
             return _cut(0, profile.units, -(-row_size // ROW_GROUP) * ROW_GROUP)
-        case Unit.PAGE:
+        case Unit.PAGE | Unit.SLIDE:
             wanted = merge([_page_range(asked, profile.units) for asked in pages or ((1, profile.units),)])
             return tuple(part for first, end in wanted for part in _cut(first, end, page_size))
 

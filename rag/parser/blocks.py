@@ -9,7 +9,7 @@ from itertools import zip_longest
 import msgspec
 
 # Goes into every task digest: raise it whenever the blocks or chunks of an unchanged file may change.
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 
 
 class FileKind(StrEnum):
@@ -17,6 +17,20 @@ class FileKind(StrEnum):
     TEXT = "text"
     MARKDOWN = "markdown"
     CSV = "csv"
+    SHEETS = "sheets"
+    DOCX = "docx"
+    ODT = "odt"
+    RTF = "rtf"
+    PPTX = "pptx"
+    HTML = "html"
+    EPUB = "epub"
+    EMAIL = "email"
+    MBOX = "mbox"
+    JSON = "json"
+    JSON_LINES = "json_lines"
+    CODE = "code"
+    IMAGE = "image"
+    LEGACY_OFFICE = "legacy_office"
 
 
 class Unit(StrEnum):
@@ -24,6 +38,7 @@ class Unit(StrEnum):
 
     PAGE = "page"
     ROW = "row"
+    SLIDE = "slide"
     WHOLE = "whole"
 
 
@@ -32,6 +47,9 @@ class BlockKind(StrEnum):
     PARAGRAPH = "paragraph"
     LIST_ITEM = "list_item"
     TABLE = "table"
+    FIGURE = "figure"
+    CAPTION = "caption"
+    FOOTNOTE = "footnote"
     CODE = "code"
 
 
@@ -52,16 +70,44 @@ class PlacedLine(msgspec.Struct, frozen=True, array_like=True):
     box: Box
 
 
+class Cell(msgspec.Struct, frozen=True, array_like=True):
+    """A cell of a table, where it starts; places that a span covers have none of their own."""
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+
+
+class Table(msgspec.Struct, frozen=True):
+    """The cells of a table, row by row; the first `header_rows` name the columns.
+
+    `places` are the boxes of the rows, or empty for kinds of file whose text has no place."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    header_rows: int = 0
+    places: tuple[Box, ...] = ()
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """Where in its file a figure can be cut out again: a part of it by name, or a place on a page."""
+
+    part: str = ""
+    box: Box | None = None
+
+
 class Block(msgspec.Struct, frozen=True):
     """One piece of a document in reading order. `page` counts from 1 (the row for sheets, 1 for whole files).
 
-    `lines` is empty for kinds of file whose text has no place."""
+    `lines` is empty for kinds of file whose text has no place. A table has its cells in `table`, and their text row by
+    row in `text`: cells parted by tabs, rows by line ends. A figure's `text` is what is written in it, if anything."""
 
     kind: BlockKind
     text: str
     page: int
     level: int = 0
     lines: tuple[PlacedLine, ...] = ()
+    table: Table | None = None
+    picture: Picture | None = None
 
     @property
     def boxes(self) -> tuple[Box, ...]:
@@ -100,6 +146,25 @@ class Heading(msgspec.Struct, frozen=True):
     page: int
 
 
+class Sheet(msgspec.Struct, frozen=True):
+    """A sheet of a workbook; its rows are counted on from those of the sheets before it."""
+
+    name: str
+    rows: int
+    columns: tuple[str, ...] = ()
+
+
+class ReadOptions(msgspec.Struct, frozen=True):
+    """What the owner of a document says about how its file is read."""
+
+    password: str = ""
+    ocr: bool = True
+    html_tables: bool = False
+
+
+PLAIN = ReadOptions()
+
+
 class Profile(msgspec.Struct, frozen=True):
     """What `prepare` learns of a file once, and every range uses: never read again from the whole file."""
 
@@ -113,4 +178,7 @@ class Profile(msgspec.Struct, frozen=True):
     outline: tuple[Heading, ...] = ()
     repeated_lines: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    sheets: tuple[Sheet, ...] = ()
+    created: str = ""
+    modified: str = ""
     parser_version: int = PARSER_VERSION

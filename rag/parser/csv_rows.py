@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.errors import EmptyFile, UnreadableFile
-from rag.parser.blocks import Block, BlockKind, FileKind, Profile, Unit
+from rag.parser.blocks import PLAIN, Block, BlockKind, FileKind, Profile, ReadOptions, Unit
 from rag.parser.text import clean, detect_encoding
 
 _MAX_CELL_CHARS = 4 << 20
@@ -23,7 +23,7 @@ _MAX_NAME = 100
 Cells = list[str]
 
 
-def profile(path: Path, name: str) -> Profile:
+def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
     """Counts the rows below the header. Raises EmptyFile where there is no row, else as `read` does."""
     encoding = detect_encoding(path)
     rows = _rows(path, encoding)
@@ -39,7 +39,7 @@ def profile(path: Path, name: str) -> Profile:
     return Profile(kind=FileKind.CSV, unit=Unit.ROW, units=units, encoding=encoding, columns=columns)
 
 
-def read(path: Path, profile: Profile, from_unit: int, to_unit: int) -> Iterator[Block]:
+def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: ReadOptions = PLAIN) -> Iterator[Block]:
     """The rows of the range, first row 0. Raises UnreadableFile where a cell has no end in sight."""
     _held.seek(path, profile, from_unit)
     for number in range(from_unit + 1, to_unit + 1):

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from rag.parser import text
-from rag.parser.blocks import Block, BlockKind, FileKind, Profile
+from rag.parser.blocks import PLAIN, Block, BlockKind, FileKind, Profile, ReadOptions
 
 _MAX_TITLE = 200
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
@@ -21,14 +21,16 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _TABLE_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 
 
-def profile(path: Path, name: str) -> Profile:
+def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
     """Raises EmptyFile for a file of white space."""
-    base = msgspec.structs.replace(text.profile(path, name), kind=FileKind.MARKDOWN)
-    title = next((block.text for block in read(path, base) if block.kind is BlockKind.HEADING), "")
+    base = msgspec.structs.replace(text.profile(path, name, options), kind=FileKind.MARKDOWN)
+    title = next(
+        (block.text for block in read(path, base, 0, base.units, options) if block.kind is BlockKind.HEADING), ""
+    )
     return msgspec.structs.replace(base, title=title[:_MAX_TITLE])
 
 
-def read(path: Path, profile: Profile) -> Iterator[Block]:
+def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: ReadOptions = PLAIN) -> Iterator[Block]:
     reader = _Reader()
     for line in text.lines(path, profile.encoding):
         yield from reader.feed(line)

@@ -19,7 +19,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from common.errors import EncryptedFile, NoPages, UnreadableFile
-from rag.parser.blocks import Block, FileKind, Heading, Profile, Unit
+from rag.parser.blocks import PLAIN, Block, FileKind, Heading, Profile, ReadOptions, Unit
 from rag.parser.layout import Line, Page, order
 from rag.parser.paragraphs import SENTENCE_ENDS, HeadingFinder, normalised, to_blocks
 from rag.parser.pdf_lines import read_page
@@ -89,7 +89,7 @@ class _Held:
 _held = _Held()
 
 
-def profile(path: Path, name: str) -> Profile:
+def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
     """Raises EncryptedFile, NoPages, or UnreadableFile for a file that pdfium can't open."""
     opened = _held.get(path, name)
     pages = len(opened.document)
@@ -110,7 +110,7 @@ def profile(path: Path, name: str) -> Profile:
     )
 
 
-def read(path: Path, profile: Profile, from_unit: int, to_unit: int) -> Iterator[Block]:
+def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: ReadOptions = PLAIN) -> Iterator[Block]:
     """The blocks of these pages, first page 0. A page without text gives none.
 
     Raises UnreadableFile for a page that can't be read."""

@@ -1,36 +1,44 @@
-"""The one entry to reading files: finds the kind of a file and hands on to the module that reads it."""
+"""The one entry to reading files: finds the kind of a file and hands on to the module that reads it.
+
+A module of a kind has two functions, `profile(path, name, options)` and `read(path, profile, from_unit, to_unit,
+options)`; both raise a DocumentError where the file can't be read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Protocol, cast
 
-from rag.parser import csv_rows, kinds, markdown, pdf, text
-from rag.parser.blocks import Block, FileKind, Profile
+from rag.parser import kinds
+from rag.parser.blocks import PLAIN, Block, FileKind, Profile, ReadOptions
 
-_PROFILES = {
-    FileKind.PDF: pdf.profile,
-    FileKind.TEXT: text.profile,
-    FileKind.MARKDOWN: markdown.profile,
-    FileKind.CSV: csv_rows.profile,
+# By name: a parser process imports the libraries of a kind with the first file of that kind.
+_MODULES = {
+    FileKind.PDF: "pdf",
+    FileKind.TEXT: "text",
+    FileKind.MARKDOWN: "markdown",
+    FileKind.CSV: "csv_rows",
 }
 
 
-def profile(path: Path, name: str) -> Profile:
-    """What the file at `path`, called `name` by its owner, is and how it splits.
+class Parser(Protocol):
+    def profile(self, path: Path, name: str, options: ReadOptions = PLAIN) -> Profile: ...
 
-    Raises a DocumentError where it can't be read."""
-    return _PROFILES[kinds.detect(path, name)](path, name)
+    def read(
+        self, path: Path, profile: Profile, from_unit: int, to_unit: int, options: ReadOptions = PLAIN
+    ) -> Iterator[Block]: ...
 
 
-def read(path: Path, profile: Profile, from_unit: int, to_unit: int) -> Iterator[Block]:
+def parser_of(kind: FileKind) -> Parser:
+    return cast(Parser, import_module(f"rag.parser.{_MODULES[kind]}"))
+
+
+def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
+    """What the file at `path`, called `name` by its owner, is and how it splits."""
+    return parser_of(kinds.detect(path, name)).profile(path, name, options)
+
+
+def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: ReadOptions = PLAIN) -> Iterator[Block]:
     """The blocks of the units from `from_unit`, counted from 0, up to but without `to_unit`."""
-    match profile.kind:
-        case FileKind.PDF:
-            return pdf.read(path, profile, from_unit, to_unit)
-        case FileKind.CSV:
-            return csv_rows.read(path, profile, from_unit, to_unit)
-        case FileKind.MARKDOWN:
-            return markdown.read(path, profile)
-        case FileKind.TEXT:
-            return text.read(path, profile)
+    return parser_of(profile.kind).read(path, profile, from_unit, to_unit, options)

@@ -13,7 +13,7 @@ import charset_normalizer
 
 from common.errors import EmptyFile
 from rag.parser import latin
-from rag.parser.blocks import Block, BlockKind, FileKind, Profile, Unit
+from rag.parser.blocks import PLAIN, Block, BlockKind, FileKind, Profile, ReadOptions, Unit
 from rag.parser.kinds import wide_encoding
 
 MAX_CHARS = 16_384
@@ -36,7 +36,7 @@ _BOMS = (
 _NOISE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
 
 
-def profile(path: Path, name: str) -> Profile:
+def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
     """Raises EmptyFile for a file of white space."""
     encoding = detect_encoding(path)
     if not any(line.strip() for line in lines(path, encoding)):
@@ -44,7 +44,7 @@ def profile(path: Path, name: str) -> Profile:
     return Profile(kind=FileKind.TEXT, unit=Unit.WHOLE, units=1, encoding=encoding)
 
 
-def read(path: Path, profile: Profile) -> Iterator[Block]:
+def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: ReadOptions = PLAIN) -> Iterator[Block]:
     """One block per paragraph: lines up to a blank one."""
     for paragraph in paragraphs(lines(path, profile.encoding)):
         yield Block(kind=BlockKind.PARAGRAPH, text=paragraph, page=1)

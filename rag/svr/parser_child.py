@@ -80,10 +80,11 @@ class Worker:
         self._send(reply)
 
     def _prepare(self, request: Prepare) -> Prepared:
-        return Prepared(registry.profile(Path(request.path), request.name))
+        return Prepared(registry.profile(Path(request.path), request.name, request.options))
 
     def _parse(self, request: Parse) -> Parsed:
-        blocks = registry.read(Path(request.path), request.profile, request.from_unit, request.to_unit)
+        path = Path(request.path)
+        blocks = registry.read(path, request.profile, request.from_unit, request.to_unit, request.options)
         chunker = Chunker(self._count, request.settings, request.profile)
         chunks = chunker.chunk(self._reporting(blocks, request.from_unit))
         parsed: list[ParsedChunk] = []

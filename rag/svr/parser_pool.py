@@ -17,7 +17,7 @@ from common.errors import ParserLost, ParserTimeout, from_code
 from common.settings import EmbeddingSettings, Settings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.split import range_text
-from rag.parser.blocks import Profile
+from rag.parser.blocks import PLAIN, Profile, ReadOptions
 from rag.svr.parser_process import BadFrame, Disconnected, ParserProcess
 from rag.svr.parser_protocol import (
     Failed,
@@ -65,6 +65,7 @@ class ParseJob:
     from_unit: int
     to_unit: int
     settings: ChunkSettings
+    options: ReadOptions = PLAIN
 
 
 class _Child:
@@ -117,9 +118,9 @@ class ParserPool:
             except ParserLost as exc:
                 log.warning("%s; the first task will try again", exc)
 
-    async def prepare(self, path: Path, name: str) -> Profile:
+    async def prepare(self, path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
         """The profile of the file. Raises a DocumentError, ParserLost or AttemptFailed."""
-        reply = await self._ask(Prepare(str(path.absolute()), name), path, name, None)
+        reply = await self._ask(Prepare(str(path.absolute()), name, options), path, name, None)
         if not isinstance(reply, Prepared):
             raise ParserLost(f"the parser process gave a wrong answer on {name}")
         return reply.profile
@@ -136,7 +137,7 @@ class ParserPool:
 
         Raises a DocumentError, ParserLost or AttemptFailed."""
         where = range_text(job.profile.unit, job.from_unit, job.to_unit)
-        request = Parse(str(path.absolute()), job.profile, job.from_unit, job.to_unit, job.settings)
+        request = Parse(str(path.absolute()), job.profile, job.from_unit, job.to_unit, job.settings, job.options)
         reply = await self._ask(request, path, where, on_progress, timeout_s)
         if not isinstance(reply, Parsed):
             raise ParserLost(f"the parser process gave a wrong answer on {where}")

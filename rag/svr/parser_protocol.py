@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from rag.flow.chunk import Chunk, ChunkSettings
-from rag.parser.blocks import Profile
+from rag.parser.blocks import PLAIN, Profile, ReadOptions
 
 HEADER_BYTES = 4
 MAX_FRAME_BYTES = 256 << 20
@@ -23,6 +23,7 @@ class ParsedChunk(Chunk, frozen=True):
 class Prepare(msgspec.Struct, frozen=True, tag="prepare"):
     path: str
     name: str
+    options: ReadOptions = PLAIN
 
 
 class Parse(msgspec.Struct, frozen=True, tag="parse"):
@@ -31,6 +32,7 @@ class Parse(msgspec.Struct, frozen=True, tag="parse"):
     from_unit: int
     to_unit: int
     settings: ChunkSettings
+    options: ReadOptions = PLAIN
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):

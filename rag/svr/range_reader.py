@@ -67,7 +67,7 @@ async def read_range(
 async def _read_piece(
     parsers: ParserPool, path: Path, job: ParseJob, piece: _Piece, on_progress: Callable[[int], None]
 ) -> list[ParsedChunk]:
-    part = ParseJob(job.profile, piece.first, piece.last, job.settings)
+    part = ParseJob(job.profile, piece.first, piece.last, job.settings, job.options)
     share = (piece.last - piece.first) / max(1, job.to_unit - job.from_unit)
     timeout_s = max(min(_LEAST_TIMEOUT_S, parsers.timeout_s), parsers.timeout_s * share)
     before = piece.first - job.from_unit

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import trio
 
-from api.db.services.task_plan import PlannedFile, chunk_settings, plan_ranges
+from api.db.services.task_plan import PlannedFile, chunk_settings, plan_ranges, read_options
 from api.db.services.task_requests import (
     ClaimedTask,
     Ending,
@@ -98,11 +98,12 @@ async def run_one(work: Work, parts: WorkerParts) -> Ending:
 async def _prepare(work: Work, parts: WorkerParts) -> Ending:
     """Look at the file and say which ranges it has; where it has only one, read that at once."""
     task = work.task
+    options = read_options(json.loads(task.parser_config))
     async with _fetched(work, parts) as path:
         async with parts.readers.turn(task.tenant_id):
             with work.during("preparing"):
                 work.report(0.0, "looking at the file")
-                profile = await parts.parsers.prepare(path, task.file_name)
+                profile = await parts.parsers.prepare(path, task.file_name, options)
         ranges = plan_ranges(_planned(task, parts.embedder), profile, parts.settings)
         known: dict[str, Any] = msgspec.to_builtins(profile)
         if len(ranges) > 1:
@@ -146,6 +147,7 @@ async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, 
         from_unit=pages.from_page,
         to_unit=pages.to_page,
         settings=chunk_settings(task.chunk_method, config),
+        options=read_options(config),
     )
     skip_bad = (config.get("on_bad_page") or parts.on_bad_page) == "skip"
 

@@ -11,7 +11,7 @@ from common.settings import TaskSettings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.digest import task_digest
 from rag.flow.split import split
-from rag.parser.blocks import Profile
+from rag.parser.blocks import Profile, ReadOptions
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,14 @@ def chunk_settings(chunk_method: str, parser_config: Mapping[str, Any]) -> Chunk
     )
 
 
+def read_options(parser_config: Mapping[str, Any]) -> ReadOptions:
+    return ReadOptions(
+        password=parser_config.get("password") or "",
+        ocr=parser_config.get("layout_recognize") != "Plain Text",
+        html_tables=bool(parser_config.get("html4excel")),
+    )
+
+
 def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> tuple[NewRange, ...]:
     """Raises PagesOutside where the pages asked for are not in the document."""
     config = file.parser_config
@@ -44,7 +52,7 @@ def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> 
         row_size=settings.task_row_size,
         pages=config.get("pages"),
     )
-    chunking = chunk_settings(file.chunk_method, config)
+    chunking, options = chunk_settings(file.chunk_method, config), read_options(config)
     return tuple(
         NewRange(
             first,
@@ -55,6 +63,7 @@ def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> 
                 last=last,
                 profile=profile,
                 chunking=chunking,
+                options=options,
                 embedding_model=file.embedding_model,
                 embedding_dimension=file.embedding_dimension,
                 file_name=None,

@@ -128,6 +128,7 @@ class TaskService:
         tasks = task_sql.lock_tasks(self._rows, [e.held.task_id for e in endings])
         answers: dict[str, TaskState | None] = {}
         finished: list[tuple[TaskRow, Written]] = []
+        flips: list[tuple[TaskRow, int]] = []
         events: list[Event] = []
         touched: set[str] = set()
         for ending in endings:
@@ -147,12 +148,16 @@ class TaskService:
                 self._insert_ranges(task, ending)
                 answers[task.id] = TaskState.DONE
             elif isinstance(ending, FinishDocument):
-                answers[task.id] = self._finish_document(task, ending)
+                flips.append((task, ending.visible_seq))
                 events.append(task.event("done"))
+                answers[task.id] = TaskState.DONE
             else:
                 answers[task.id] = self._back_or_fail(task, ending, events)
             touched.add(task.doc_id)
-        task_sql.finish(self._rows, finished)
+        # Datasets in order as well: their counts change here, and two batches must not wait for each other.
+        for task, visible_seq in sorted(flips, key=lambda flip: flip[0].kb_id):
+            document_sql.flip(self._rows, task.doc_id, task.generation, visible_seq, self._limits.keep_ms)
+        task_sql.finish(self._rows, [*finished, *((task, Written()) for task, _ in flips)])
         self._count(finished, endings)
         task_sql.add_events(self._rows, events)
         closed = self._end_ranges(touched)
@@ -183,11 +188,6 @@ class TaskService:
             counted.index_seq = max(counted.index_seq, written.index_seq)
         for (doc_id, generation), counted in sums.items():
             document_sql.count_ended(self._rows, doc_id, generation, counted)
-
-    def _finish_document(self, task: TaskRow, ending: FinishDocument) -> TaskState:
-        document_sql.flip(self._rows, task.doc_id, task.generation, ending.visible_seq, self._limits.keep_ms)
-        task_sql.finish(self._rows, [(task, Written())])
-        return TaskState.DONE
 
     def _back_or_fail(self, task: TaskRow, ending: GiveBack | Fail, events: list[Event]) -> TaskState:
         if isinstance(ending, Fail):

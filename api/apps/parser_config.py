@@ -74,6 +74,7 @@ class ParserConfig(Strict):
     task_page_size: Annotated[int, Field(ge=1)] | None = None
     pages: list[list[int]] | None = None
     on_bad_page: Literal["skip", "fail"] | None = None
+    password: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     raptor: Raptor = Raptor()
     graphrag: Graphrag = Graphrag()
     parent_child: ParentChild = ParentChild()

@@ -85,7 +85,10 @@ class CreateDataset(Strict):
         """With every default of the schema filled in; None where nothing was given."""
         if self.parser_config is None or not self.parser_config.model_fields_set:
             return None
-        return self.parser_config.model_dump()
+        given = self.parser_config.model_dump()
+        if given["password"] is None:
+            del given["password"]
+        return given
 
 
 class ListDatasets(BaseModel):

@@ -30,7 +30,7 @@ def dataset_json(dataset: DatasetView) -> dict[str, Any]:
         "embedding_model": dataset.embedding_model,
         "permission": dataset.permission,
         "chunk_method": dataset.chunk_method,
-        "parser_config": dataset.parser_config,
+        "parser_config": _without_secrets(dataset.parser_config),
         "pagerank": dataset.pagerank,
         "pipeline_id": None,
         "document_count": dataset.document_count,
@@ -42,6 +42,11 @@ def dataset_json(dataset: DatasetView) -> dict[str, Any]:
         **{f"{kind}_task_{part}": None for kind in ("graphrag", "raptor", "mindmap") for part in ("id", "finish_at")},
         **_times(dataset.create_ms, dataset.update_ms),
     }
+
+
+def _without_secrets(parser_config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A password is never shown again; that there is one, is."""
+    return {**parser_config, "password": "********"} if parser_config.get("password") else parser_config
 
 
 def listed_dataset_json(dataset: DatasetView) -> dict[str, Any]:
@@ -62,7 +67,7 @@ def document_json(document: DocumentView) -> dict[str, Any]:
         "name": document.name,
         "dataset_id": document.dataset_id,
         "chunk_method": document.chunk_method,
-        "parser_config": document.parser_config,
+        "parser_config": _without_secrets(document.parser_config),
         "pipeline_id": "",
         "source_type": "local",
         "type": document.type,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from api.db.models import Knowledgebase
 from common.ids import is_id
 from tests.rest_world import RestWorld, new_caller, rest_world
 
@@ -56,6 +57,18 @@ def test_defaults_by_chunk_method(world: RestWorld) -> None:
     assert book["raptor"] == {"use_raptor": False} and book["graphrag"] == {"use_graphrag": False}
     table = world.ok("POST", "/datasets", json={"name": "t", "chunk_method": "table"})["parser_config"]
     assert set(table) == {"table_context_size", "image_context_size", "llm_id"}
+
+
+def test_a_password_is_kept_and_never_shown(world: RestWorld) -> None:
+    body = {"name": "secret", "parser_config": {"password": "open sesame"}}
+    made = world.ok("POST", "/datasets", json=body)
+    assert made["parser_config"]["password"] == "********"
+    listed = world.ok("GET", "/datasets?name=secret")
+    assert "open sesame" not in str(listed)
+    kept = Knowledgebase.get_by_id(made["id"]).parser_config
+    assert kept["password"] == "open sesame"
+    plain = world.ok("POST", "/datasets", json={"name": "plain", "parser_config": {"chunk_token_num": 9}})
+    assert "password" not in plain["parser_config"]
 
 
 def test_a_given_parser_config_is_filled_with_schema_defaults(world: RestWorld) -> None:

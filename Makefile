@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run check test chaos bench-queue lock clean
+.PHONY: help install install-dev run check test chaos fuzz bench-queue bench-parse lock clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,9 +33,16 @@ chaos: install-dev  ## ten minutes of kills, flushes and restarts under load (AR
 	@bash tests/servers/install.sh
 	$(BIN)/python -m tests.chaos.storm $(ARGS)
 
+fuzz: install-dev  ## mutated files of every kind through the parsers (ARGS="--seconds 600 --seed 7")
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
 bench-queue: install-dev  ## no-op tasks through the engine, beside Celery, Dramatiq, taskiq and Huey
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	$(BIN)/python -m bench.queue $(ARGS)
+
+bench-parse: install-dev  ## pages a second beside bare readers of PDF, and how faithful (ARGS="--folder DIR")
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	$(BIN)/python -m bench.parse $(ARGS)
 
 lock: install-dev  ## resolve requirements/*.in anew into hashed locks
 	$(BIN)/pip install -q uv

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands import documents, inspection, processes, tasks, tokens
+from api.commands import documents, inspection, parse, processes, tasks, tokens
 from api.commands.options import err, say
 from common.errors import PagemillError, SettingsError
 
@@ -27,6 +27,7 @@ app.command()(inspection.config)
 app.command()(inspection.doctor)
 app.command()(documents.ingest)
 app.command()(documents.search)
+app.command()(parse.parse)
 app.add_typer(tokens.app, name="token")
 app.add_typer(tasks.app, name="tasks")
 

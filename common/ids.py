@@ -6,6 +6,7 @@ import os
 import re
 import time
 import uuid
+from hashlib import blake2b
 
 _HEX32 = re.compile(r"[0-9a-f]{32}")
 
@@ -28,3 +29,9 @@ def new_token() -> str:
 
 def is_id(value: str) -> bool:
     return _HEX32.fullmatch(value) is not None
+
+
+def chunk_id(document_id: str, generation: int, task_no: int, claim_no: int, ordinal: int) -> str:
+    """Made of the claim that wrote it: the same work by another claim has other ids."""
+    name = f"{document_id}/{generation}/{task_no}/{claim_no}/{ordinal}"
+    return blake2b(name.encode(), digest_size=16).hexdigest()

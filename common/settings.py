@@ -183,6 +183,11 @@ class Settings(_Section):
         return _folder(self.store.url) or self.data_dir / "files"
 
     @property
+    def pictures_dir(self) -> Path:
+        """Pictures of pages, drawn once."""
+        return self.data_dir / "cache" / "pages"
+
+    @property
     def index_dir(self) -> Path:
         return _folder(self.index.url) or self.data_dir / "index"
 

@@ -164,3 +164,52 @@ def _wrapped(pdf: FPDF, text: str, width: float) -> list[str]:
 def _write(pdf: FPDF, path: Path) -> Path:
     pdf.output(str(path))
     return path
+
+
+def write_table(path: Path, rows: Sequence[Sequence[str]], *, ruled: bool = True, size: float = 10) -> Path:
+    """A table between two paragraphs, with rules around all of its cells or without any."""
+    pdf = _new()
+    pdf.add_page()
+    pdf.multi_cell(0, 5, " ".join(sentence(1, number) for number in range(1, 4)))
+    pdf.ln(4)
+    pdf.set_font_size(size)
+    with pdf.table(borders_layout="ALL" if ruled else "NONE", line_height=6) as table:
+        for row in rows:
+            table.row(row)
+    pdf.set_font_size(11)
+    pdf.ln(4)
+    pdf.multi_cell(0, 5, " ".join(sentence(2, number) for number in range(1, 4)))
+    return _write(pdf, path)
+
+
+def write_raw(
+    path: Path,
+    contents: Sequence[bytes],
+    *,
+    resources: bytes = b"",
+    page: bytes = b"",
+    catalog: bytes = b"",
+    more: bytes = b"",
+) -> Path:
+    """A page for each of `contents`, which are the drawing commands themselves; /F1 is Helvetica.
+
+    `resources`, `page` and `catalog` go into these dictionaries, and `more` are further objects, from number 4 on."""
+    first = 100
+    kids = b" ".join(b"%d 0 R" % (first + 2 * number) for number in range(len(contents)))
+    box = b"" if b"/MediaBox" in page else b"/MediaBox [0 0 612 792]"
+    parts = [
+        b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R " + catalog + b" >>\nendobj\n",
+        b"2 0 obj\n<< /Type /Pages /Kids [%s] /Count %d >>\nendobj\n" % (kids, len(contents)),
+        b"3 0 obj\n<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>\nendobj\n",
+        more,
+    ]
+    for number, content in enumerate(contents):
+        at = first + 2 * number
+        parts.append(
+            b"%d 0 obj\n<< /Type /Page /Parent 2 0 R %s %s /Contents %d 0 R" % (at, box, page, at + 1)
+            + b" /Resources << /Font << /F1 3 0 R >> %s >> >>\nendobj\n" % resources
+        )
+        parts.append(b"%d 0 obj\n<< /Length %d >>\nstream\n%s\nendstream\nendobj\n" % (at + 1, len(content), content))
+    # Without a table of its objects: every reader then looks for them itself.
+    path.write_bytes(b"".join(parts) + b"trailer\n<< /Size %d /Root 1 0 R >>\n%%%%EOF\n" % (first + 2 * len(contents)))
+    return path

@@ -66,6 +66,7 @@ class ParserConfig(Strict):
     auto_questions: Annotated[int, Field(ge=0, le=10)] = 0
     chunk_token_num: Annotated[int, Field(ge=1, le=2048)] = 512
     delimiter: Annotated[str, Field(min_length=1)] = "\n"
+    overlapped_percent: Annotated[float, Field(ge=0, le=90)] = 0
     html4excel: bool = False
     layout_recognize: str = "DeepDOC"
     tag_kb_ids: list[str] = []

@@ -9,6 +9,7 @@ from typing import Any
 from api.db.services.dataset_service import DatasetView
 from api.db.services.document_views import DocumentView
 from api.db.services.retrieval_service import Answer, Found
+from common.ids import chunk_id
 from common.task_state import DocumentRun
 from rag.utils.doc_index import ChunkRecord
 
@@ -104,9 +105,9 @@ def chunk_json(chunk: ChunkRecord, document_name: str, content: str) -> dict[str
         "docnm_kwd": document_name,
         "important_keywords": [],
         "questions": [],
-        "tag_kwd": [],
+        "tag_kwd": list(chunk.tags),
         "dataset_id": chunk.dataset_id,
-        "image_id": "",
+        "image_id": _image_id(chunk),
         "available": chunk.available,
         "positions": [list(position) for position in chunk.positions],
         "doc_type_kwd": chunk.kind,
@@ -127,15 +128,15 @@ def _found_json(found: Found) -> dict[str, Any]:
     chunk = found.chunk
     shown = {
         "id": chunk.id,
-        "content": chunk.text,
+        "content": chunk.parent or chunk.text,
         "content_ltks": chunk.terms,
         "document_id": chunk.document_id,
         "document_keyword": found.document_name,
         "dataset_id": chunk.dataset_id,
         "important_keywords": [],
-        "tag_kwd": [],
-        "image_id": "",
-        "mom_id": "",
+        "tag_kwd": list(chunk.tags),
+        "image_id": _image_id(chunk),
+        "mom_id": _mother_id(chunk),
         "row_id": None,
         "similarity": found.similarity,
         "vector_similarity": found.vector_similarity,
@@ -144,6 +145,17 @@ def _found_json(found: Found) -> dict[str, Any]:
         "doc_type_kwd": chunk.kind,
     }
     return shown if found.highlight is None else shown | {"highlight": found.highlight}
+
+
+def _image_id(chunk: ChunkRecord) -> str:
+    """The picture of a figure: the rest of the address of the document's pictures."""
+    return f"{chunk.dataset_id}/documents/{chunk.document_id}/pictures?{chunk.picture}" if chunk.picture else ""
+
+
+def _mother_id(chunk: ChunkRecord) -> str:
+    if chunk.parent_ordinal < 0:
+        return ""
+    return chunk_id(chunk.document_id, chunk.generation, chunk.task_no, chunk.claim_no, chunk.parent_ordinal)
 
 
 def _times(create_ms: int, update_ms: int) -> dict[str, Any]:

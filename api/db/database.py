@@ -96,11 +96,19 @@ class Rows:
         `fn` must read what it needs inside. Called within a write transaction it joins that one."""
         if self.db.in_transaction():
             return fn(*args, **kwargs)
+        self._local.is_in_doubt = False
         result: R = self._patiently(self._write_once, fn, *args, **kwargs)
         waiting, self._local.callbacks = self._callbacks(), []
         for callback in waiting:
             callback()
         return result
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """For what runs inside a write transaction: whether an earlier try of it may have committed, since only the
+        reply to its commit was lost. Where it was rolled back, nothing is in doubt."""
+        found: bool = self._local.is_in_doubt
+        return found
 
     def after_commit(self, callback: Callable[[], None]) -> None:
         """Call back once this thread's transaction has committed, or at once where there is none. A transaction that
@@ -139,9 +147,14 @@ class Rows:
         self._local.callbacks = []
         if not self.is_sqlite:
             with self.db.atomic():
-                return fn(*args, **kwargs)
+                return self._up_to_commit(fn, *args, **kwargs)
         with self._file_lock(), self.db.atomic("IMMEDIATE"):
-            return fn(*args, **kwargs)
+            return self._up_to_commit(fn, *args, **kwargs)
+
+    def _up_to_commit(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+        result = fn(*args, **kwargs)
+        self._local.is_in_doubt = True
+        return result
 
     def _patiently(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         for delay_s in (*self._retry_delays_s, None):

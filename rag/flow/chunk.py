@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import msgspec
 
-from rag.parser.blocks import Box
+from rag.parser.blocks import Box, Picture
 
 
 class ChunkSettings(msgspec.Struct, frozen=True):
-    """The part of a document's parser_config that decides where chunks end."""
+    """The part of a document's parser_config that decides where chunks end.
+
+    `max_tokens` is what the embedding model takes: no chunk is larger. `overlapped_percent` of a chunk's tokens are
+    taken over from the one before. `children_delimiter` cuts chunks into children; empty: there are none."""
 
     method: str = "naive"
     chunk_token_num: int = 512
     delimiter: str = "\n"
+    overlapped_percent: int = 0
+    children_delimiter: str = ""
+    html_tables: bool = False
+    max_tokens: int = 2048
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """A piece of a document that is found as one. `page` is the first page it stands on, from 1."""
+    """A piece of a document that is found as one. `page` is the first page it stands on, from 1.
+
+    `kind` is "text", "table" or "image"; an image has its `picture`. `is_parent` marks a chunk that is not searched
+    itself but shown for its children, which follow it: each says by `parent_back` how many chunks before it."""
 
     text: str
     tokens: int
@@ -24,3 +34,7 @@ class Chunk(msgspec.Struct, frozen=True):
     boxes: tuple[Box, ...] = ()
     headings: tuple[str, ...] = ()
     kind: str = "text"
+    picture: Picture | None = None
+    tags: tuple[str, ...] = ()
+    is_parent: bool = False
+    parent_back: int = 0

@@ -16,9 +16,14 @@ Range = tuple[int, int]
 
 
 def split(
-    profile: Profile, page_size: int, row_size: int, pages: Sequence[Sequence[int]] | None = None
+    profile: Profile,
+    page_size: int,
+    row_size: int,
+    pages: Sequence[Sequence[int]] | None = None,
+    *,
+    whole: bool = False,
 ) -> tuple[Range, ...]:
-    """Half-open ranges of units, counted from 0, in order.
+    """Half-open ranges of units, counted from 0, in order. `whole`: as few as can be, for chunks that need it all.
 
     `pages` are first and last pages, counted from 1, both included; they apply to documents that have pages.
     Raises InvalidInput for a malformed one, PagesOutside for one that starts beyond the last page."""
@@ -28,10 +33,12 @@ def split(
         case Unit.WHOLE:
             return ((0, profile.units),)
         case Unit.ROW:
-            return _cut(0, profile.units, -(-row_size // ROW_GROUP) * ROW_GROUP)
+            return _cut(0, profile.units, profile.units if whole else -(-row_size // ROW_GROUP) * ROW_GROUP)
         case Unit.PAGE | Unit.SLIDE:
             wanted = merge([_page_range(asked, profile.units) for asked in pages or ((1, profile.units),)])
-            return tuple(part for first, end in wanted for part in _cut(first, end, page_size))
+            return tuple(
+                part for first, end in wanted for part in _cut(first, end, end - first if whole else page_size)
+            )
 
 
 def range_text(unit: Unit, from_unit: int, to_unit: int) -> str:

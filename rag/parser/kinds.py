@@ -4,39 +4,62 @@ checked where it says PDF. Reading the file is left to the module of its kind.""
 from __future__ import annotations
 
 import codecs
+import re
+import zipfile
+import zlib
 from pathlib import Path, PurePath
 
-from common.errors import EmptyFile, WrongKind
+from common.errors import EmptyFile, EncryptedFile, UnreadableFile, WrongKind
 from rag.parser.blocks import FileKind
 
-SUPPORTED = "PDF, plain text, Markdown and CSV files are supported"
+SUPPORTED = (
+    "PDF, Word, Excel, PowerPoint, OpenDocument, RTF, HTML, EPUB, e-mail, JSON, CSV, Markdown, text, source code and"
+    " pictures are supported"
+)
 
 _HEAD_BYTES = 65536
 # pdfium looks for the header in the first kilobyte, so files with junk before it open everywhere.
 _PDF_WINDOW = 1024 + len(b"%PDF-")
 
+_CODE_SUFFIXES = "py js ts jsx tsx java c cc cpp h hpp cs go rs rb php sh kt swift scala sql r lua pl yml yaml toml ini"
 _BY_SUFFIX = {
     ".md": FileKind.MARKDOWN,
     ".markdown": FileKind.MARKDOWN,
+    ".mdx": FileKind.MARKDOWN,
     ".csv": FileKind.CSV,
     ".tsv": FileKind.CSV,
+    ".html": FileKind.HTML,
+    ".htm": FileKind.HTML,
+    ".xhtml": FileKind.HTML,
+    ".json": FileKind.JSON,
+    ".jsonl": FileKind.JSON_LINES,
+    ".ndjson": FileKind.JSON_LINES,
+    ".ldjson": FileKind.JSON_LINES,
+    ".jsonlines": FileKind.JSON_LINES,
+    ".geojson": FileKind.JSON,
+    ".eml": FileKind.EMAIL,
+    ".mbox": FileKind.MBOX,
+    **{f".{suffix}": FileKind.CODE for suffix in _CODE_SUFFIXES.split()},
 }
-
+_IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
+_BMP_HEADERS = (12, 40, 52, 56, 64, 108, 124)
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# The streams that tell what an OLE file is, by their names.
+_OLE_STREAMS = (
+    ("EncryptedPackage", None),
+    ("WordDocument", FileKind.LEGACY_OFFICE),
+    ("PowerPoint Document", FileKind.LEGACY_OFFICE),
+    ("Workbook", FileKind.SHEETS),
+    ("Book", FileKind.SHEETS),
+)
+_OLE_DIRECTORY_BYTES = 16384
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF8", "a GIF image"),
-    (b"II*\0", "a TIFF image"),
-    (b"MM\0*", "a TIFF image"),
-    (b"BM", "a BMP image"),
     (b"\x1f\x8b", "a gzip archive"),
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ\0", "an xz archive"),
     (b"(\xb5/\xfd", "a Zstandard archive"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
     (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document (.doc, .xls or .ppt)"),
-    (b"{\\rtf", "an RTF document"),
     (b"%!PS", "a PostScript file"),
     (b"SQLite format 3\0", "a SQLite database"),
     (b"\x7fELF", "a Linux program"),
@@ -45,11 +68,22 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"OggS", "an Ogg recording"),
 )
 # Signatures that a text could begin with by chance: they count only if the rest is no text.
-_WEAK = (b"BM", b"MZ", b"ID3", b"GIF8", b"BZh", b"OggS")
+_WEAK = (b"MZ", b"ID3", b"BZh", b"OggS")
 _ZIPPED = (
-    (b"word/", "a Word document"),
-    (b"xl/", "an Excel workbook"),
-    (b"ppt/", "a PowerPoint presentation"),
+    ("word/", FileKind.DOCX),
+    ("xl/", FileKind.SHEETS),
+    ("ppt/", FileKind.PPTX),
+)
+_MIMETYPES = {
+    b"application/epub+zip": FileKind.EPUB,
+    b"application/vnd.oasis.opendocument.text": FileKind.ODT,
+    b"application/vnd.oasis.opendocument.spreadsheet": FileKind.SHEETS,
+}
+_MAX_MEMBERS_SEEN = 10_000
+_MAIL_HEADERS = re.compile(
+    rb"(?:From |(?:From|To|Cc|Subject|Date|Received|Return-Path|Delivered-To|Message-ID|MIME-Version|Content-Type"
+    rb"|X-[\w-]+):)[^\r\n]*",
+    re.IGNORECASE,
 )
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
@@ -68,10 +102,68 @@ def detect(path: Path, name: str) -> FileKind:
         return FileKind.PDF
     if suffix == ".pdf":
         raise WrongKind(f"{name} is not a PDF: its content looks like {_describe(head, text)}")
+    kind = _packed_kind(path, name, head) or (FileKind.IMAGE if _is_image(head) else None)
+    if kind is not None:
+        return kind
     seems = _signature(head, text)
     if seems or not text:
         raise WrongKind(f"{name} is {seems or 'a binary file of an unknown kind'}; {SUPPORTED}")
-    return _BY_SUFFIX.get(suffix, FileKind.TEXT)
+    if head.startswith(b"{\\rtf"):
+        return FileKind.RTF
+    return _BY_SUFFIX.get(suffix) or _text_kind(head)
+
+
+def _packed_kind(path: Path, name: str, head: bytes) -> FileKind | None:
+    """What is in a ZIP or an OLE container; None for other files, and for containers of something else."""
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zipped_kind(path, name)
+    return _ole_kind(path, name) if head.startswith(_OLE) else None
+
+
+def _zipped_kind(path: Path, name: str) -> FileKind | None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [member.filename for member in archive.infolist()[:_MAX_MEMBERS_SEEN]]
+            if "mimetype" in members:
+                with archive.open("mimetype") as declared:
+                    return _MIMETYPES.get(declared.read(200).strip())
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, zlib.error) as exc:
+        raise UnreadableFile(f"{name} is a damaged ZIP file, as Office and EPUB files are") from exc
+    return next((kind for folder, kind in _ZIPPED if any(m.startswith(folder) for m in members)), None)
+
+
+def _ole_kind(path: Path, name: str) -> FileKind | None:
+    """The names of the streams stand in a directory whose place the header tells."""
+    with path.open("rb") as file:
+        header = file.read(512)
+        if len(header) < 512:
+            raise UnreadableFile(f"{name} is cut off: the start of an old Office file and no more")
+        sector_bytes = 1 << min(int.from_bytes(header[30:32], "little"), 16)
+        file.seek((int.from_bytes(header[48:52], "little") + 1) * sector_bytes)
+        directory = file.read(_OLE_DIRECTORY_BYTES)
+    for stream, kind in _OLE_STREAMS:
+        if stream.encode("utf-16-le") in directory:
+            if kind is None:
+                raise EncryptedFile(f"{name} is encrypted and needs a password, which Office files can't be given here")
+            return kind
+    return None
+
+
+def _is_image(head: bytes) -> bool:
+    if head.startswith(_IMAGES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP"):
+        return True
+    return head.startswith(b"BM") and head[6:10] == bytes(4) and int.from_bytes(head[14:18], "little") in _BMP_HEADERS
+
+
+def _text_kind(head: bytes) -> FileKind:
+    """For a text whose name says nothing."""
+    start = head[:2048].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        return FileKind.HTML
+    lines = head[:4096].splitlines()[:4]
+    if len(lines) >= 3 and sum(bool(_MAIL_HEADERS.match(line)) for line in lines) >= 3:
+        return FileKind.MBOX if lines[0].startswith(b"From ") else FileKind.EMAIL
+    return FileKind.TEXT
 
 
 def is_text(head: bytes) -> bool:
@@ -118,9 +210,13 @@ def _describe(head: bytes, text: bool) -> str:
 
 def _signature(head: bytes, text: bool) -> str:
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return next((words for mark, words in _ZIPPED if mark in head), "a ZIP archive")
-    if head[:4] == b"RIFF" and head[8:12] in (b"WEBP", b"WAVE", b"AVI "):
-        return {b"WEBP": "a WebP image", b"WAVE": "a WAV recording"}.get(head[8:12], "an AVI video")
+        return "a ZIP archive"
+    if head.startswith(_OLE):
+        return "an old Office file of an unknown kind"
+    if _is_image(head):
+        return "a picture"
+    if head[:4] == b"RIFF" and head[8:12] in (b"WAVE", b"AVI "):
+        return "a WAV recording" if head[8:12] == b"WAVE" else "an AVI video"
     if head[4:8] == b"ftyp":
         return "an MP4 video"
     for mark, words in _SIGNATURES:

@@ -1,4 +1,4 @@
-"""Lines in reading order become blocks: paragraphs, headings and list items, each with its boxes.
+"""Lines in reading order become blocks: paragraphs, headings, list items and captions, each with its boxes.
 
 Judges a page by itself and the profile alone, so that the blocks of a page are the same whatever range it is
 read in."""
@@ -23,8 +23,21 @@ _FIRST_WORD = re.compile(r"\w[\w-]*")
 # Type this much larger than the body's makes a line a heading; the larger, the higher its level.
 _HEADING_RATIOS = ((1.7, 1), (1.35, 2), (1.12, 3))
 _MAX_HEADING_CHARS = 200
-# Levels of headings known by their size stand below those of an outline.
+# A line of the body's size that is bold is a heading below those.
+_BOLD_LEVEL = 4
+_MAX_BOLD_WORDS = 12
+# Levels of headings known by their type stand below those of an outline.
 _BELOW_OUTLINE = 10
+_CAPTION = re.compile(
+    r"(?:fig(?:ure|ura|\.)?|table|tab\.|tabelle|tableau|tabla|tabella|abb(?:ildung|\.)|chart|plate|scheme|exhibit"
+    r"|\u56fe|\u5716|\u56f3|\u8868)"
+    r"\s*(?:\d+(?:[.-]\d+)*|[A-Z]\.?\d*|[IVXL]+)\s*(?P<mark>[.:|\u2013\u2014\uff1a\u3000-]|\s|$)",
+    re.IGNORECASE,
+)
+# In lines of its own type: how far a caption stands from its table or figure.
+_CAPTION_REACH = 3.0
+# Scripts that are written without spaces between words.
+_UNSPACED = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u0e00-\u0eff\U00020000-\U0003ffff]")
 
 
 class HeadingFinder:
@@ -32,19 +45,33 @@ class HeadingFinder:
 
     def __init__(self, body_size: float, titles: dict[str, int], *, has_outline: bool) -> None:
         self._body_size = body_size
+        self._least_size = _HEADING_RATIOS[-1][0] * body_size
         self._titles = titles
+        # A line much longer than any title, with its number and spaces, need not be compared.
+        self._longest_title = 2 * max(map(len, titles), default=0) + 16
         self._base_level = _BELOW_OUTLINE if has_outline else 0
 
-    def level(self, text: str, size: float) -> int:
+    def level(self, text: str, size: float, *, bold: bool = False) -> int:
         """1 for the highest; 0 for a line that is no heading."""
-        if len(text) > _MAX_HEADING_CHARS:
+        if (not bold and size < self._least_size and not self._titles) or len(text) > _MAX_HEADING_CHARS:
             return 0
-        if self._titles and (level := self._titles.get(normalised(text), 0)):
+        if self._titles and len(text) <= self._longest_title and (level := self._titles.get(normalised(text), 0)):
             return level
         ratio = size / self._body_size if self._body_size else 0.0
-        if ratio < _HEADING_RATIOS[-1][0] or not any(letter.isalpha() for letter in text):
+        if ratio < _HEADING_RATIOS[-1][0]:
+            return self._base_level + _BOLD_LEVEL if bold and ratio > 0.95 and _may_be_title(text) else 0
+        if not any(letter.isalpha() for letter in text):
             return 0
         return next((self._base_level + level for least, level in _HEADING_RATIOS if ratio >= least), 0)
+
+
+def _may_be_title(text: str) -> bool:
+    return (
+        len(text.split()) <= _MAX_BOLD_WORDS
+        and not text.endswith(SENTENCE_ENDS)
+        and len(text) > 2
+        and (any(letter.isalpha() for letter in text) and not text[0].islower())
+    )
 
 
 def normalised(title: str) -> str:
@@ -63,30 +90,63 @@ class _Draft(NamedTuple):
 
 def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iterator[Block]:
     """Join lines in reading order into blocks, each with its boxes."""
-    pitch = _usual_pitch(lines)
-    words = _words(lines)
+    items = [line for line in lines if line.block is not None]
+    texts = [line for line in lines if line.block is None] if items else lines
+    pitch = _usual_pitch(texts)
+    words = _words(texts)
+    bold_ends = _bold_headings(texts)
     draft: _Draft | None = None
     for line in lines:
-        level = headings.level(line.text, line.size)
-        if draft is not None and _continues(draft, line, level, pitch):
-            draft.lines.append(line)
+        if line.block is not None:
+            if draft is not None:
+                yield _finished(page, draft, headings, words, items)
+            yield line.block
+            draft = None
             continue
+        level = headings.level(line.text, line.size, bold=line.bold and line.first in bold_ends)
+        is_item = _ITEM.match(line.text) is not None
         if draft is not None:
-            yield _finished(page, draft, headings, words)
-        kind = BlockKind.LIST_ITEM if _ITEM.match(line.text) else BlockKind.PARAGRAPH
+            if not is_item and _continues(draft, line, level, pitch):
+                draft.lines.append(line)
+                continue
+            yield _finished(page, draft, headings, words, items)
+        kind = BlockKind.LIST_ITEM if is_item else BlockKind.PARAGRAPH
         draft = _Draft(BlockKind.HEADING if level else kind, level, [line])
     if draft is not None:
-        yield _finished(page, draft, headings, words)
+        yield _finished(page, draft, headings, words, items)
+
+
+def _bold_headings(lines: Sequence[Line]) -> frozenset[int]:
+    """The bold lines that stand by themselves: not beside other text, and above text that is not bold."""
+    if not any(line.bold for line in lines):
+        return frozenset()
+    found: set[int] = set()
+    # On a page that is bold throughout, this says nothing.
+    if 2 * sum(line.bold for line in lines) > len(lines):
+        return frozenset()
+    for before, line, after in zip([None, *lines], lines, [*lines[1:], None], strict=False):
+        if not line.bold or line.spans:
+            continue
+        beside = any(other is not None and abs(other.base - line.base) < 0.5 * line.size for other in (before, after))
+        goes_on = (
+            before is not None
+            and not before.bold
+            and not before.text.endswith(SENTENCE_ENDS)
+            and (0 < line.base - before.base < 1.35 * line.size and before.right > line.right)
+        )
+        if not beside and not goes_on and after is not None:
+            found.add(line.first)
+    return frozenset(found)
 
 
 def _usual_pitch(lines: Sequence[Line]) -> float:
-    steps = [after.base - before.base for before, after in pairwise(lines) if after.base - before.base > 1]
+    steps = [step for before, after in pairwise(lines) if (step := after.base - before.base) > 1]
     return median(steps) if steps else 0.0
 
 
 def _continues(draft: _Draft, line: Line, level: int, pitch: float) -> bool:
     last = draft.lines[-1]
-    if level != draft.level or abs(line.size - last.size) > 0.12 * last.size or _ITEM.match(line.text):
+    if level != draft.level or abs(line.size - last.size) > 0.12 * last.size:
         return False
     if last.hyphened:
         return True
@@ -108,26 +168,58 @@ def _continues(draft: _Draft, line: Line, level: int, pitch: float) -> bool:
     return not ends_early
 
 
-def _finished(page: int, draft: _Draft, headings: HeadingFinder, words: frozenset[str]) -> Block:
+def _finished(
+    page: int, draft: _Draft, headings: HeadingFinder, words: frozenset[str], items: Sequence[Line] = ()
+) -> Block:
     text = ""
     lines: list[PlacedLine] = []
     for line, after in zip_longest(draft.lines, draft.lines[1:]):
-        lines.append(PlacedLine(len(text), _box(page, line)))
+        lines.append(PlacedLine(len(text), box_of_line(page, line)))
         text += line.text
         if line.hyphened:
             text += "-" if after is None or _keeps_hyphen(line.text, after.text, words) else ""
         elif after is not None:
-            text += " "
-    level = headings.level(text, draft.lines[0].size) if draft.kind is BlockKind.HEADING else 0
-    kind = draft.kind if level or draft.kind is not BlockKind.HEADING else BlockKind.PARAGRAPH
+            text += space_between(line.text, after.text)
+    kind, level = draft.kind, 0
+    if kind is BlockKind.HEADING:
+        first = draft.lines[0]
+        level = headings.level(text, first.size, bold=first.bold)
+        kind = kind if level else BlockKind.PARAGRAPH
+    if kind is not BlockKind.LIST_ITEM and _is_caption(text, draft.lines, items):
+        kind, level = BlockKind.CAPTION, 0
     return Block(kind=kind, text=text, page=page, level=level, lines=tuple(lines))
+
+
+def _is_caption(text: str, lines: Sequence[Line], items: Sequence[Line]) -> bool:
+    """Whether it names a figure or table: by a mark after its number, or by standing next to one."""
+    label = _CAPTION.match(text)
+    if label is None:
+        return False
+    if label["mark"].strip():
+        return True
+    first, last = lines[0], lines[-1]
+    reach = _CAPTION_REACH * max(first.size, 1.0)
+    rest = text[label.end() :].lstrip()
+    return not rest[:1].islower() and any(
+        first.left < item.right
+        and last.right > item.left
+        and (abs(first.top - item.bottom) <= reach or abs(item.top - last.bottom) <= reach)
+        for item in items
+    )
+
+
+def space_between(before: str, after: str) -> str:
+    """What parts the texts of two lines: nothing in scripts that have no spaces."""
+    if before[-1:] <= "\u0dff" or after[:1] <= "\u0dff":
+        return " "
+    return "" if _UNSPACED.match(before[-1]) and _UNSPACED.match(after[0]) else " "
 
 
 def _words(lines: Sequence[Line]) -> frozenset[str]:
     """The words of a page that has hyphens at line ends, in lower case."""
-    if not any(line.hyphened for line in lines):
+    if not [line for line in lines if line.hyphened]:
         return frozenset()
-    return frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
+    return frozenset(_WORD.findall("\n".join([line.text for line in lines]).lower()))
 
 
 def _keeps_hyphen(before: str, after: str, words: frozenset[str]) -> bool:
@@ -141,11 +233,5 @@ def _keeps_hyphen(before: str, after: str, words: frozenset[str]) -> bool:
     return starts_anew or head[0].isupper() or "-" in head[0]
 
 
-def _box(page: int, line: Line) -> Box:
-    return Box(
-        page=page,
-        left=int(line.left),
-        right=int(line.right + 0.999),
-        top=int(line.top),
-        bottom=int(line.bottom + 0.999),
-    )
+def box_of_line(page: int, line: Line) -> Box:
+    return Box(page, int(line.left), int(line.right + 0.999), int(line.top), int(line.bottom + 0.999))

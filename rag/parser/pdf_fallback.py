@@ -18,7 +18,7 @@ from rag.parser.text import clean
 # It warns of every oddity of a damaged file; what counts is what it can still read.
 logging.getLogger("pdfminer").setLevel(logging.ERROR)
 # What pdfminer raises on damaged files besides its own errors.
-_STUMBLES = (AssertionError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+_STUMBLES = (AttributeError, AssertionError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 
 
 def read_page(path: Path, index: int, pages: int) -> Page:

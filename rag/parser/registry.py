@@ -19,6 +19,20 @@ _MODULES = {
     FileKind.TEXT: "text",
     FileKind.MARKDOWN: "markdown",
     FileKind.CSV: "csv_rows",
+    FileKind.SHEETS: "sheets",
+    FileKind.DOCX: "docx",
+    FileKind.ODT: "odt",
+    FileKind.RTF: "rtf",
+    FileKind.PPTX: "pptx",
+    FileKind.HTML: "html",
+    FileKind.EPUB: "epub",
+    FileKind.EMAIL: "email_parts",
+    FileKind.MBOX: "email_parts",
+    FileKind.JSON: "json_values",
+    FileKind.JSON_LINES: "json_values",
+    FileKind.CODE: "code",
+    FileKind.IMAGE: "image",
+    FileKind.LEGACY_OFFICE: "legacy_office",
 }
 
 

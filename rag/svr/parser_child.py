@@ -6,6 +6,7 @@ Dies with the executor that started it. Which process gets what, and when one is
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import resource
 import signal
@@ -24,12 +25,14 @@ from common.settings import EmbeddingSettings
 from rag.flow.chunk import Chunk
 from rag.flow.chunker import Chunker, CountTokens, token_counter
 from rag.flow.split import range_text
+from rag.flow.tables import plain_text
 from rag.parser import registry
-from rag.parser.blocks import Block
+from rag.parser.blocks import Block, Cell
 from rag.svr.parser_protocol import (
     HEADER_BYTES,
     Failed,
     Parse,
+    ParseBlocks,
     Parsed,
     ParsedChunk,
     Part,
@@ -67,17 +70,20 @@ class Worker:
             return
         except PagemillError as exc:
             reply = Failed(exc.code, exc.public_message)
-        except MemoryError:
-            where = _where(request)
-            reply = Failed(ParserLost.code, f"the parser process needs more than {self._memory_mb} MiB on {where}")
         # The edge of this process: whatever a file makes a library raise must reach the executor as an error
         # of that file's task, and the process stays good for the next.
         except Exception as exc:  # noqa: BLE001
-            traceback.print_exc()
-            first_line = next(iter(str(exc).splitlines()), "")
-            error = AttemptFailed(f"{type(exc).__name__} on {_where(request)}: {first_line}")
-            reply = Failed(error.code, error.public_message)
+            reply = self._unforeseen(request, exc)
         self._send(reply)
+
+    def _unforeseen(self, request: Request, exc: Exception) -> Failed:
+        where = _where(request)
+        if isinstance(exc, MemoryError) or (isinstance(exc, OSError) and exc.errno == errno.ENOMEM):
+            return Failed(ParserLost.code, f"the parser process needs more than {self._memory_mb} MiB on {where}")
+        traceback.print_exception(exc)
+        first_line = next(iter(str(exc).splitlines()), "")
+        error = AttemptFailed(f"{type(exc).__name__} on {where}: {first_line}")
+        return Failed(error.code, error.public_message)
 
     def _prepare(self, request: Prepare) -> Prepared:
         return Prepared(registry.profile(Path(request.path), request.name, request.options))
@@ -86,14 +92,18 @@ class Worker:
         path = Path(request.path)
         blocks = registry.read(path, request.profile, request.from_unit, request.to_unit, request.options)
         chunker = Chunker(self._count, request.settings, request.profile)
+        read: list[Block] = []
+        if isinstance(request, ParseBlocks):
+            blocks = _kept(blocks, read)
         chunks = chunker.chunk(self._reporting(blocks, request.from_unit))
         parsed: list[ParsedChunk] = []
         for chunk in chunks:
             parsed.append(_with_terms(chunk))
             if len(parsed) >= PART_CHUNKS:
-                self._send(Part(parsed))
+                self._send(Part(parsed, read))
                 parsed = []
-        return Parsed(parsed)
+                read.clear()
+        return Parsed(parsed, read)
 
     def _reporting(self, blocks: Iterable[Block], from_unit: int) -> Iterator[Block]:
         """Pass blocks on, and say now and then how many units before them are done."""
@@ -111,7 +121,24 @@ def _with_terms(chunk: Chunk) -> ParsedChunk:
     fields = msgspec.structs.asdict(chunk)
     fields["text"] = _storable(chunk.text)
     fields["headings"] = tuple(_storable(heading) for heading in chunk.headings)
-    return ParsedChunk(**fields, terms=" ".join(analyse(fields["text"])))
+    fields["tags"] = tuple(_storable(tag) for tag in chunk.tags)
+    return ParsedChunk(**fields, terms=" ".join(analyse(plain_text(fields["text"]))))
+
+
+def _kept(blocks: Iterable[Block], read: list[Block]) -> Iterator[Block]:
+    for block in blocks:
+        read.append(_storable_block(block))
+        yield block
+
+
+def _storable_block(block: Block) -> Block:
+    text, table = _storable(block.text), block.table
+    if text == block.text:
+        return block
+    if table is not None:
+        rows = (tuple(Cell(_storable(cell.text), cell.columns, cell.rows) for cell in row) for row in table.rows)
+        table = msgspec.structs.replace(table, rows=tuple(rows))
+    return msgspec.structs.replace(block, text=text, table=table)
 
 
 def _storable(text: str) -> str:
@@ -128,7 +155,7 @@ def main() -> None:
     options = _options()
     die_with_parent(signal.SIGKILL, options.parent)
     _limit(options.memory_mb)
-    inbox, outbox = _take_pipes()
+    inbox, outbox = _take_pipes(quiet=options.quiet)
 
     def send(reply: Reply) -> None:
         outbox.write(encode(reply))
@@ -149,6 +176,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--memory-mb", type=int, required=True, help="address space, in MiB")
     parser.add_argument("--model", required=True, help="embedding model whose tokens are counted")
     parser.add_argument("--model-dir", default="", help="folder of the model's files")
+    parser.add_argument("--quiet", action="store_true", help="print nothing: errors go to whoever asked")
     return parser.parse_args()
 
 
@@ -158,11 +186,13 @@ def _limit(memory_mb: int) -> None:
     os.nice(_NICE)
 
 
-def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
+def _take_pipes(*, quiet: bool) -> tuple[BinaryIO, BinaryIO]:
     """The two pipes, on descriptors that no library prints to: stdout is stderr from here on."""
     inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with Path(os.devnull).open("rb") as nothing:
+    with Path(os.devnull).open("r+b") as nothing:
         os.dup2(nothing.fileno(), 0)
+        if quiet:
+            os.dup2(nothing.fileno(), sys.stderr.fileno())
     os.dup2(sys.stderr.fileno(), 1)
     return inbox, outbox
 

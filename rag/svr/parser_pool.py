@@ -17,7 +17,7 @@ from common.errors import ParserLost, ParserTimeout, from_code
 from common.settings import EmbeddingSettings, Settings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.split import range_text
-from rag.parser.blocks import PLAIN, Profile, ReadOptions
+from rag.parser.blocks import PLAIN, Block, Profile, ReadOptions
 from rag.svr.parser_process import BadFrame, Disconnected, ParserProcess
 from rag.svr.parser_protocol import (
     Failed,
@@ -236,6 +236,7 @@ class ParserPool:
 
 async def _answer(process: ParserProcess, on_progress: OnProgress | None) -> Answer:
     chunks: list[ParsedChunk] = []
+    blocks: list[Block] = []
     while True:
         match await process.receive():
             case Progress(units_done):
@@ -243,10 +244,11 @@ async def _answer(process: ParserProcess, on_progress: OnProgress | None) -> Ans
                     on_progress(units_done)
             case Ready():
                 raise BadFrame("spoke out of turn")
-            case Part(more):
+            case Part(more, read):
                 chunks += more
-            case Parsed(last):
-                return Parsed(chunks + last)
+                blocks += read
+            case Parsed(last, rest):
+                return Parsed(chunks + last, blocks + rest)
             case Prepared() | Failed() as answer:
                 return answer
 

@@ -1,14 +1,14 @@
 """The frames between an executor and its parser processes: four bytes of length, big endian, then msgpack.
 
-The executor asks (Prepare, Parse). The process says Ready once, and then answers each request with any number
-of Progress and Part frames and one of Prepared, Parsed or Failed."""
+The executor asks (Prepare, Parse), and `pagemill parse` also ParseBlocks. The process says Ready once, and then
+answers each request with any number of Progress and Part frames and one of Prepared, Parsed or Failed."""
 
 from __future__ import annotations
 
 import msgspec
 
 from rag.flow.chunk import Chunk, ChunkSettings
-from rag.parser.blocks import PLAIN, Profile, ReadOptions
+from rag.parser.blocks import PLAIN, Block, Profile, ReadOptions
 
 HEADER_BYTES = 4
 MAX_FRAME_BYTES = 256 << 20
@@ -35,6 +35,10 @@ class Parse(msgspec.Struct, frozen=True, tag="parse"):
     options: ReadOptions = PLAIN
 
 
+class ParseBlocks(Parse, frozen=True, tag="parse_blocks"):
+    """The same, and the answer has the blocks as well."""
+
+
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """The process has loaded all it needs."""
 
@@ -51,12 +55,14 @@ class Part(msgspec.Struct, frozen=True, tag="part"):
     """Chunks of a large range, sent ahead of the last ones, so that no frame is large."""
 
     chunks: list[ParsedChunk]
+    blocks: list[Block] = []
 
 
 class Parsed(msgspec.Struct, frozen=True, tag="parsed"):
     """The last chunks of a range."""
 
     chunks: list[ParsedChunk]
+    blocks: list[Block] = []
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
@@ -66,7 +72,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     message: str
 
 
-Request = Prepare | Parse
+Request = Prepare | Parse | ParseBlocks
 Reply = Ready | Prepared | Progress | Part | Parsed | Failed
 
 _encoder = msgspec.msgpack.Encoder()

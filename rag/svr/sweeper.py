@@ -13,6 +13,7 @@ from common.settings import Settings
 from rag.svr.role_loop import Leadership, Role, run_in_role
 from rag.utils.doc_index import DocIndex
 from rag.utils.object_store import ObjectStore
+from rag.utils.picture_cache import PictureCache
 from rag.utils.redis_conn import Queue
 
 ROLE = "sweeper"
@@ -45,6 +46,7 @@ class Sweeper:
         index: DocIndex,
         store: ObjectStore,
         messages: Queue,
+        pictures: PictureCache,
     ) -> None:
         self._config = config
         self._leadership = Leadership(Role(ROLE, config.holder, _LEAD_S), roles)
@@ -53,6 +55,7 @@ class Sweeper:
         self._store = store
         self._index = index
         self._messages = messages
+        self._pictures = pictures
 
     def run(self, stop: threading.Event) -> None:
         run_in_role(self._leadership, self._turn, stop)
@@ -84,6 +87,7 @@ class Sweeper:
         for stone in self._purging.tombstones(_AT_ONCE):
             if not self._purging.is_file_used(stone):
                 self._store.delete_unused(stone.tenant_id, stone.file_digest, _BLOB_REST_S)
+                self._pictures.forget(stone.file_digest)
             self._purging.remove(stone)
         self._purging.remove_empty_datasets()
         self._purging.remove_ended()

@@ -42,6 +42,7 @@ from rag.svr.worker import WorkerParts
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.embedder import PackagedEmbedder
 from rag.utils.folder_store import FolderStore
+from rag.utils.picture_cache import PictureCache
 from rag.utils.redis_conn import Queue
 
 log = logging.getLogger(__name__)
@@ -148,7 +149,8 @@ class Executor:
         reaper = Reaper(ReaperConfig.of(self._settings, self._owner), roles, tasks, parsing)
         sweeping = SweeperConfig.of(self._settings, self._owner)
         purging = PurgeService(rows, self._settings.tasks)
-        sweeper = Sweeper(sweeping, roles, StaleService(rows), purging, parts.index, parts.store, messages)
+        pictures = PictureCache(self._settings.pictures_dir)
+        sweeper = Sweeper(sweeping, roles, StaleService(rows), purging, parts.index, parts.store, messages, pictures)
         return [heartbeat.run, relay.run, reaper.run, sweeper.run, listen_for_cancels]
 
     async def _run_loop(self, loop: Callable[[threading.Event], None], rows: Rows) -> None:

@@ -9,9 +9,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 import trio
@@ -28,9 +28,11 @@ from api.db.services.task_requests import (
     Reusable,
     Written,
 )
+from common.ids import chunk_id
 from common.settings import TaskSettings
 from common.task_state import TaskType
-from rag.parser.blocks import Profile
+from rag.flow.tables import plain_text
+from rag.parser.blocks import Picture, Profile
 from rag.svr.fair_line import FairLine
 from rag.svr.fence import Fence
 from rag.svr.parser_pool import ParseJob, ParserPool
@@ -160,13 +162,34 @@ async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, 
             read = await read_range(
                 parts.parsers, path, job, parsed_so_far, carefully=task.losses > 0, skip_bad=skip_bad
             )
-    chunks = read.chunks
+    chunks = _findable(read.chunks)
     newest_seq = 0
     for start in range(0, len(chunks), _SLICE):
         part = chunks[start : start + _SLICE]
         work.report(_PARSED + (1 - _PARSED) * start / len(chunks), "embedding")
         newest_seq = await _embed_and_write(work, parts, part, start)
-    return Written(len(chunks), sum(c.tokens for c in chunks), newest_seq, tuple(read.failed), units=units)
+    tokens = sum(found.chunk.tokens for found in chunks)
+    return Written(len(chunks), tokens, newest_seq, tuple(read.failed), units=units)
+
+
+@dataclass(frozen=True)
+class _Findable:
+    """A chunk that is searched, and the one that is shown for it, if that is another."""
+
+    chunk: ParsedChunk
+    parent: ParsedChunk | None = None
+    parent_ordinal: int = -1
+
+
+def _findable(chunks: Sequence[ParsedChunk]) -> list[_Findable]:
+    """All but parents, which are found through their children."""
+    found: list[_Findable] = []
+    for place, chunk in enumerate(chunks):
+        if chunk.is_parent:
+            continue
+        mother = place - chunk.parent_back
+        found.append(_Findable(chunk, chunks[mother], mother) if chunk.parent_back else _Findable(chunk))
+    return found
 
 
 async def _reuse(work: Work, parts: WorkerParts, source: Reusable) -> Written | None:
@@ -200,11 +223,12 @@ async def _write(work: Work, parts: WorkerParts, records: Sequence[ChunkRecord],
     return await trio.to_thread.run_sync(write, limiter=parts.index_writers)
 
 
-async def _embed_and_write(work: Work, parts: WorkerParts, chunks: Sequence[ParsedChunk], first: int) -> int:
-    texts = [c.text for c in chunks]
+async def _embed_and_write(work: Work, parts: WorkerParts, chunks: Sequence[_Findable], first: int) -> int:
+    # Words, and not the tags of a table, give a chunk its meaning.
+    texts = [plain_text(found.chunk.text) for found in chunks]
     with work.during("embedding"):
         vectors = await trio.to_thread.run_sync(parts.embedder.embed, texts, limiter=parts.embedders)
-    records = [_record(work.task, first + offset, chunk) for offset, chunk in enumerate(chunks)]
+    records = [_record(work.task, first + offset, found) for offset, found in enumerate(chunks)]
     with work.during("indexing"):
         return await _write(work, parts, records, vectors)
 
@@ -225,11 +249,11 @@ def _owned(task: ClaimedTask, chunk: ChunkRecord) -> ChunkRecord:
 
 
 def _chunk_id(task: ClaimedTask, ordinal: int) -> str:
-    name = f"{task.document_id}/{task.generation}/{task.task_no}/{task.claim_no}/{ordinal}"
-    return blake2b(name.encode(), digest_size=16).hexdigest()
+    return chunk_id(task.document_id, task.generation, task.task_no, task.claim_no, ordinal)
 
 
-def _record(task: ClaimedTask, ordinal: int, chunk: ParsedChunk) -> ChunkRecord:
+def _record(task: ClaimedTask, ordinal: int, found: _Findable) -> ChunkRecord:
+    chunk = found.chunk
     return ChunkRecord(
         id=_chunk_id(task, ordinal),
         tenant_id=task.tenant_id,
@@ -247,7 +271,19 @@ def _record(task: ClaimedTask, ordinal: int, chunk: ParsedChunk) -> ChunkRecord:
         headings=chunk.headings,
         positions=tuple((b.page, b.left, b.right, b.top, b.bottom) for b in chunk.boxes),
         created_ms=task.begin_at,
+        tags=chunk.tags,
+        picture=_picture_query(chunk.picture) if chunk.picture else "",
+        parent_ordinal=found.parent_ordinal,
+        parent=found.parent.text if found.parent else "",
     )
+
+
+def _picture_query(picture: Picture) -> str:
+    """What the route of a document's pictures is asked for."""
+    box = picture.box
+    if picture.part or box is None:
+        return urlencode({"part": picture.part})
+    return urlencode({"page": box.page, "left": box.left, "right": box.right, "top": box.top, "bottom": box.bottom})
 
 
 def _planned(task: ClaimedTask, embedder: Embedder) -> PlannedFile:

@@ -22,7 +22,8 @@ class ChunkRecord:
 
     `terms` is the text as analysed by rag.utils.terms, words parted by blanks. `positions` are
     (page from 1, left, right, top, bottom). (document_id, generation, task_no, claim_no) name the claim that
-    wrote it."""
+    wrote it. `picture` is what the route of pictures is asked for, to show the figure that it is. A child is found for
+    its parent: the chunk with the ordinal `parent_ordinal` (-1: it is no child), whose text is `parent`."""
 
     id: str
     tenant_id: str
@@ -41,6 +42,10 @@ class ChunkRecord:
     positions: tuple[tuple[int, int, int, int, int], ...] = ()
     available: bool = True
     created_ms: int = 0
+    tags: tuple[str, ...] = ()
+    picture: str = ""
+    parent_ordinal: int = -1
+    parent: str = ""
 
 
 @dataclass(frozen=True)

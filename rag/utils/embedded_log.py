@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +45,20 @@ INSERT INTO state VALUES (1, 0, 0, 0);
 """
 Operation = Literal["put", "drop"]
 Rows = NDArray[np.int64]
+
+
+class Extra(msgspec.Struct, frozen=True, array_like=True):
+    """What most chunks have little of. New fields go to the end and have a default: old chunks lack them."""
+
+    headings: tuple[str, ...] = ()
+    positions: tuple[tuple[int, int, int, int, int], ...] = ()
+    tags: tuple[str, ...] = ()
+    picture: str = ""
+    parent_ordinal: int = -1
+    parent: str = ""
+
+
+NO_EXTRA = Extra()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from rag.utils.doc_index import ChunkPage, ChunkRecord, Scope, Vectors
-from rag.utils.embedded_log import TextRow
+from rag.utils.embedded_log import NO_EXTRA, Extra, TextRow
 
 _COLUMNS = (
     "c.id, d.tenant, d.name, c.document, c.generation, c.task_no, c.claim_no, c.ordinal, c.page, c.text,"
@@ -22,8 +22,7 @@ _COLUMNS = (
 JOINED = "FROM chunk c CROSS JOIN dataset d ON d.number = c.dataset"
 # A range of rows up to this length is read by row, and filtered; a longer one by dataset.
 _SHORT = 5000
-_Extra = tuple[tuple[str, ...], tuple[tuple[int, int, int, int, int], ...]]
-_decode_extra = msgspec.msgpack.Decoder(_Extra).decode
+_decode_extra = msgspec.msgpack.Decoder(Extra).decode
 
 
 def get(link: sqlite3.Connection, tenant: str, ids: Sequence[str]) -> list[ChunkRecord]:
@@ -137,5 +136,6 @@ def as_json(values: Iterable[object]) -> str:
 
 def _record(values: tuple[Any, ...]) -> ChunkRecord:
     *fields, extra, available, created_ms = values
-    headings, positions = _decode_extra(extra) if extra else ((), ())
-    return ChunkRecord(*(*fields, headings, positions, bool(available), created_ms))
+    more = _decode_extra(extra) if extra else NO_EXTRA
+    rare = (more.tags, more.picture, more.parent_ordinal, more.parent)
+    return ChunkRecord(*(*fields, more.headings, more.positions, bool(available), created_ms, *rare))

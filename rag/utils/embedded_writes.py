@@ -14,7 +14,7 @@ import numpy as np
 
 from common.errors import InvalidInput
 from rag.utils.doc_index import ChunkRecord, Scope, Vectors
-from rag.utils.embedded_log import Database, append, last_row, take_rows
+from rag.utils.embedded_log import NO_EXTRA, Database, Extra, append, last_row, take_rows
 from rag.utils.embedded_reads import JOINED, as_json, condition, dataset_number, unit
 
 # Rows deleted in one transaction: other writers get their turn between two of them.
@@ -125,9 +125,14 @@ def _drop(link: sqlite3.Connection, dataset: int, rows: list[int], now_ms: int) 
 
 
 def _values(chunk: ChunkRecord) -> tuple[object, ...]:
-    extra = None
-    if chunk.headings or chunk.positions:
-        extra = msgspec.msgpack.encode((tuple(map(_clean, chunk.headings)), chunk.positions))
+    extra = Extra(
+        tuple(map(_clean, chunk.headings)),
+        chunk.positions,
+        tuple(map(_clean, chunk.tags)),
+        chunk.picture,
+        chunk.parent_ordinal,
+        _clean(chunk.parent),
+    )
     return (
         chunk.document_id,
         chunk.generation,
@@ -140,7 +145,7 @@ def _values(chunk: ChunkRecord) -> tuple[object, ...]:
         chunk.token_count,
         chunk.created_ms,
         chunk.kind,
-        extra,
+        msgspec.msgpack.encode(extra) if extra != NO_EXTRA else None,
         _clean(chunk.text),
         _clean(chunk.terms),
     )

@@ -51,15 +51,17 @@ class FolderStore:
 
     def delete_unused(self, tenant_id: str, digest: str, untouched_s: float) -> bool:
         place = _place(self._folder, tenant_id, digest)
-        with _locked(self._folder):
-            try:
+        try:
+            with _locked(self._folder):
                 if time.time() - place.stat().st_mtime < untouched_s:
                     return False
                 place.unlink()
-            except FileNotFoundError:
-                return False
-            except OSError as exc:
-                raise StoreUnavailable(f"the store can't be written: {exc.strerror}") from exc
+        except FileNotFoundError as exc:
+            if not self._folder.exists():
+                raise StoreUnavailable(f"the store is not there: {self._folder}") from exc
+            return False
+        except OSError as exc:
+            raise StoreUnavailable(f"the store can't be written: {exc.strerror}") from exc
         return True
 
     def check(self) -> None:

@@ -19,6 +19,7 @@ from common.task_state import DocumentRun, TaskState, TaskType
 from rag.svr.sweeper import Sweeper, SweeperConfig
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.folder_store import FolderStore
+from rag.utils.picture_cache import PictureCache
 from rag.utils.redis_conn import Queue
 from tests.world import World
 
@@ -174,13 +175,18 @@ def test_the_sweeper_leaves_nothing_of_what_was_deleted(
         index,
         store,
         queue,
+        PictureCache(tmp_path / "pictures"),
     )
+    picture = tmp_path / "pictures" / stored.digest / "1-400.png"
+    picture.parent.mkdir(parents=True)
+    picture.write_bytes(b"a page")
     with store.local_path(world.tenant_id, stored.digest) as path:
         import os
 
         os.utime(path, (1, 1))
     assert sweeper.run_once() is True
     assert sweeper.run_once() is True
+    assert not picture.exists()
     for model in (Document, Task, TaskEvent, StaleChunks, RangeResult, Knowledgebase):
         assert model.select().count() == 0, model
     assert not path.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,12 @@ def test_a_store_that_is_not_there_is_an_outage(tmp_path: Path) -> None:
         pass
     FolderStore(tmp_path / "fine").check()
     assert files_in(tmp_path / "fine") == []
+
+
+def test_a_store_that_is_not_there_is_an_outage_and_no_missing_file(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "files")
+    store.begin_upload().discard()
+    assert store.delete_unused("tenant", "0" * 64, 0.0) is False
+    shutil.rmtree(tmp_path / "files")
+    with pytest.raises(StoreUnavailable, match="the store is not there"):
+        store.delete_unused("tenant", "0" * 64, 0.0)

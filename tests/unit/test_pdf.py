@@ -11,7 +11,7 @@ from common.errors import DocumentError, EncryptedFile, NoPages, UnreadableFile
 from rag.parser import pdf_fallback, registry
 from rag.parser.blocks import Block, BlockKind, FileKind, Heading, Unit
 from rag.parser.layout import clamp
-from rag.parser.pdf_lines import read_page
+from rag.parser.pdf_page import read_page
 from tests import pdfs
 
 

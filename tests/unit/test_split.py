@@ -70,6 +70,13 @@ def test_a_whole_file_is_one_range() -> None:
     assert split(Profile(kind=FileKind.TEXT, unit=Unit.WHOLE, units=1), 12, 5000, None) == ((0, 1),)
 
 
+def test_a_document_that_is_needed_whole_is_not_split() -> None:
+    assert split(_pages(30), 12, 5000, whole=True) == ((0, 30),)
+    assert split(_pages(30), 1, 5000, [[1, 3], [7, 30]], whole=True) == ((0, 3), (6, 30))
+    rows = Profile(kind=FileKind.CSV, unit=Unit.ROW, units=1234)
+    assert split(rows, 12, 100, whole=True) == ((0, 1234),)
+
+
 @pytest.mark.parametrize(
     ("unit", "first", "end", "words"),
     [

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from common.errors import EmptyFile, UnreadableFile
-from rag.parser import registry
-from rag.parser.blocks import Block, BlockKind, Unit
+from rag.parser import csv_rows, registry
+from rag.parser.blocks import Block, BlockKind, Cell, Table, Unit
 from rag.parser.text import MAX_CHARS
 
 # Real sentences, and the encoding that files of their time and place are in.
@@ -290,3 +290,51 @@ def test_csv_with_an_open_quote_that_swallows_the_file(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(UnreadableFile, match="is a quotation mark left open"):
             registry.profile(path, "a.csv")
+
+
+def test_csv_rows_are_tables(tmp_path: Path) -> None:
+    names = (Cell("name"), Cell("town"))
+    blocks = _read(_file(tmp_path, "name,town\nAda,London\nGrace\nAlan,Wilmslow,1912\n"), "a.csv")
+    assert [block.table for block in blocks] == [
+        Table((names, (Cell("Ada"), Cell("London"))), header_rows=1),
+        Table((names, (Cell("Grace"), Cell(""))), header_rows=1),
+        Table(((*names, Cell("")), (Cell("Alan"), Cell("Wilmslow"), Cell("1912"))), header_rows=1),
+    ]
+    (unnamed, _) = _read(_file(tmp_path, "1,2\n3,4\n"), "a.csv")
+    assert unnamed.table == Table(((Cell("1"), Cell("2")),))
+
+
+def test_csv_with_very_many_cells_in_a_row(tmp_path: Path) -> None:
+    blocks = _read(_file(tmp_path, ",".join(str(number) for number in range(2500)) + "\n"), "a.csv")
+    assert [(block.page, len(block.table.rows[0])) for block in blocks if block.table] == [
+        (1, 1000),
+        (1, 1000),
+        (1, 500),
+    ]
+    assert blocks[2].text.startswith("column 2001: 2000; column 2002: 2001; ")
+
+
+def test_csv_with_a_line_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_rows, "MAX_ROW_CHARS", 1 << 20)
+    path = _file(tmp_path, "a,b\n1,2\n" + "some,cells," * 200_000)
+    with pytest.raises(UnreadableFile, match="line 3 makes a row of more than 1,048,576 characters"):
+        registry.profile(path, "a.csv")
+    path = _file(tmp_path, "a,b\n1,2\n" + '"x\n",' * 400_000)
+    with pytest.raises(UnreadableFile, match="makes a row of more than 1,048,576 characters"):
+        registry.profile(path, "a.csv")
+
+
+def test_csv_with_nuls(tmp_path: Path) -> None:
+    path = _file(tmp_path, b"name,town\n" + b"Ada,Lon\x00don of the many bridges\n" * 10)
+    assert _read(path, "a.csv")[9].text == "name: Ada; town: London of the many bridges"
+
+
+def test_csv_takes_little_memory(tmp_path: Path) -> None:
+    path = _file(tmp_path, "n,word\n" + "".join(f"{number},{'some words ' * 80}\n" for number in range(5000)))
+    tracemalloc.start()
+    profile = registry.profile(path, "a.csv")
+    count = sum(1 for _ in registry.read(path, profile, 0, profile.units))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (count, profile.units) == (5000, 5000)
+    assert peak < 3 << 20 < path.stat().st_size

@@ -32,10 +32,10 @@ class ControlService:
 
     def pause(self, doc_ids: Sequence[str]) -> list[str]:
         """Let no waiting task of these documents start; what is at work goes on. Returns the ids of those paused."""
-        return [doc_id for doc_id in doc_ids if self._rows.write(self._pause, doc_id)]
+        return [doc_id for doc_id in doc_ids if self._rows.write(self._pause, doc_id, [])]
 
     def resume(self, doc_ids: Sequence[str]) -> list[str]:
-        resumed = [doc_id for doc_id in doc_ids if self._rows.write(self._resume, doc_id)]
+        resumed = [doc_id for doc_id in doc_ids if self._rows.write(self._resume, doc_id, [])]
         if resumed:
             self._rows.after_commit(self._bell.tasks_waiting)
         return resumed
@@ -43,10 +43,13 @@ class ControlService:
     def delete(self, doc_ids: Sequence[str]) -> list[str]:
         """End the work of these documents and make them unseen at once; the sweeper removes what they leave behind.
         Returns the ids of those that were there."""
-        deleted: list[str] = []
+        deleted: dict[str, list[str]] = {}
         for start in range(0, len(doc_ids), _AT_ONCE):
-            deleted += self._rows.write(self._delete_all, doc_ids[start : start + _AT_ONCE])
-        return deleted
+            self._rows.write(self._delete_all, doc_ids[start : start + _AT_ONCE], deleted)
+        tasks = [task_id for at_work in deleted.values() for task_id in at_work]
+        if tasks:
+            self._rows.after_commit(partial(self._bell.tasks_cancelled, tasks))
+        return list(deleted)
 
     def delete_dataset(self, dataset_id: str) -> bool:
         """Delete a dataset with all its documents. False where it was gone already."""
@@ -59,7 +62,7 @@ class ControlService:
     def replay(self, task_ids: Sequence[str]) -> list[str]:
         """Let failed tasks run again, their counters at zero. Refused for those of an older generation, and for those
         whose siblings' chunks are already swept. Returns the ids of those that run again."""
-        replayed = [task_id for task_id in task_ids if self._rows.write(self._replay, task_id)]
+        replayed = [task_id for task_id in task_ids if self._rows.write(self._replay, task_id, [])]
         if replayed:
             self._rows.after_commit(self._bell.tasks_waiting)
         return replayed
@@ -68,7 +71,9 @@ class ControlService:
         """Forget failed tasks and their timelines; their documents stay failed. Returns how many."""
         return sum(self._rows.write(self._discard, task_id) for task_id in task_ids)
 
-    def _pause(self, doc_id: str) -> bool:
+    def _pause(self, doc_id: str, before: list[str]) -> bool:
+        """`before` names what an earlier try of this transaction did; where that may have committed, and it is so, only
+        the reply was lost."""
         task_sql.lock_documents(self._rows, [doc_id])
         won = self._rows.execute(
             f"UPDATE document SET paused = 1, update_ms = {self._rows.now_ms}"
@@ -77,28 +82,29 @@ class ControlService:
         ).rowcount
         if won:
             task_control.move_tasks(self._rows, doc_id, "pause")
-        return bool(won)
+            before.append(doc_id)
+        return bool(won) or (self._rows.is_in_doubt and bool(before) and document_sql.is_paused(self._rows, doc_id))
 
-    def _resume(self, doc_id: str) -> bool:
+    def _resume(self, doc_id: str, before: list[str]) -> bool:
         task_sql.lock_documents(self._rows, [doc_id])
         won = self._rows.execute(
             f"UPDATE document SET paused = 0, update_ms = {self._rows.now_ms} WHERE id = ? AND paused = 1", (doc_id,)
         ).rowcount
         if won:
             task_control.move_tasks(self._rows, doc_id, "resume")
-        return bool(won)
+            before.append(doc_id)
+        return bool(won) or (self._rows.is_in_doubt and bool(before) and not document_sql.is_paused(self._rows, doc_id))
 
-    def _delete_all(self, doc_ids: Sequence[str]) -> list[str]:
+    def _delete_all(self, doc_ids: Sequence[str], deleted: dict[str, list[str]]) -> None:
+        """`deleted`, with the ids of each document's tasks that were at work, outlives a transaction that is run again:
+        where that may have committed, what is not there any more was deleted by it."""
         task_sql.lock_documents(self._rows, doc_ids)
-        deleted, at_work = [], []
         for doc_id in doc_ids:
             if self._delete(doc_id):
-                deleted.append(doc_id)
-                at_work += task_control.cancel_open_tasks(self._rows, doc_id, 0)
+                deleted[doc_id] = task_control.cancel_open_tasks(self._rows, doc_id, 0)
                 self._forget_results(doc_id)
-        if at_work:
-            self._rows.after_commit(partial(self._bell.tasks_cancelled, at_work))
-        return deleted
+            elif not self._rows.is_in_doubt:
+                deleted.pop(doc_id, None)
 
     def _delete(self, doc_id: str) -> bool:
         """A tombstone, without a name so that the name is free again."""
@@ -142,7 +148,7 @@ class ControlService:
         )
         return [str(row[0]) for row in found]
 
-    def _replay(self, task_id: str) -> bool:
+    def _replay(self, task_id: str, before: list[str]) -> bool:
         found = self._rows.rows("SELECT doc_id, generation, task_type FROM task WHERE id = ?", (task_id,))
         if not found:
             return False
@@ -150,7 +156,7 @@ class ControlService:
         task_sql.lock_documents(self._rows, [doc_id])
         task = task_sql.lock_tasks(self._rows, [task_id]).get(task_id)
         if task is None or task.state != TaskState.FAIL:
-            return False
+            return task is not None and self._rows.is_in_doubt and bool(before)
         if not self._reopen(doc_id, generation, is_finish=task_type == TaskType.FINISH):
             return False
         transition = TASK_TRANSITIONS["replay"]
@@ -160,7 +166,9 @@ class ControlService:
             f" error_message = '' WHERE id = ? AND {from_states_sql(transition)}",
             (task_id,),
         )
+        task_control.pause_if_paused(self._rows, doc_id)
         task_sql.add_events(self._rows, [task.event("replay")])
+        before.append(task_id)
         return True
 
     def _reopen(self, doc_id: str, generation: int, *, is_finish: bool) -> bool:

@@ -67,10 +67,10 @@ class ParseService:
 
     def stop(self, doc_ids: Sequence[str]) -> list[str]:
         """Cancel the running parse of each document. Returns the ids of those that were running."""
-        stopped: dict[str, int] = {}
-        tasks: list[str] = []
+        stopped: dict[str, list[str]] = {}
         for part in _slices(doc_ids):
-            tasks += self._rows.write(self._stop_all, part, stopped)
+            self._rows.write(self._stop_all, part, stopped)
+        tasks = [task_id for at_work in stopped.values() for task_id in at_work]
         if tasks:
             self._rows.after_commit(partial(self._bell.tasks_cancelled, tasks))
         return [doc_id for doc_id in doc_ids if doc_id in stopped]
@@ -100,20 +100,16 @@ class ParseService:
         self.stop(doc_ids)
         return self._start_in_slices(doc_ids)
 
-    def _start_all(self, doc_ids: Sequence[str], begun: dict[str, int]) -> list[str]:
-        """`begun` outlives a transaction that is run again because its commit's reply was lost: what it began is
-        then there already."""
+    def _start_all(self, doc_ids: Sequence[str], begun: dict[str, str]) -> list[str]:
+        """`begun` names each document's first task, and outlives a transaction that is run again: where that task is
+        there, the commit went through and only its reply was lost."""
         task_sql.lock_documents(self._rows, doc_ids)
         return [doc_id for doc_id in doc_ids if self._has_begun(doc_id, begun) or self._start(doc_id, begun)]
 
-    def _has_begun(self, doc_id: str, begun: dict[str, int]) -> bool:
-        return doc_id in begun and self._generation(doc_id) == begun[doc_id]
+    def _has_begun(self, doc_id: str, begun: dict[str, str]) -> bool:
+        return doc_id in begun and bool(self._rows.rows("SELECT 1 FROM task WHERE id = ?", (begun[doc_id],)))
 
-    def _generation(self, doc_id: str) -> int:
-        found = self._rows.rows("SELECT generation FROM document WHERE id = ?", (doc_id,))
-        return int(found[0][0]) if found else 0
-
-    def _start(self, doc_id: str, begun: dict[str, int]) -> bool:
+    def _start(self, doc_id: str, begun: dict[str, str]) -> bool:
         transition = DOCUMENT_TRANSITIONS["parse"]
         now = self._rows.now_ms
         won = self._rows.execute(
@@ -126,12 +122,11 @@ class ParseService:
         ).rowcount
         if not won:
             return False
-        self._insert_first_tasks(doc_id)
-        begun[doc_id] = self._generation(doc_id)
+        begun[doc_id] = self._insert_first_tasks(doc_id)
         return True
 
-    def _insert_first_tasks(self, doc_id: str) -> None:
-        """One prepare task; or, for a file whose profile is known, its ranges at once."""
+    def _insert_first_tasks(self, doc_id: str) -> str:
+        """One prepare task; or, for a file whose profile is known, its ranges at once. Returns the first one's id."""
         ((tenant_id, generation, priority, kb_id, profile, planned),) = self._known(doc_id)
         key = DocumentKey(tenant_id, kb_id, doc_id, generation, priority)
         ranges: tuple[NewRange, ...] = ()
@@ -142,14 +137,15 @@ class ParseService:
                 ranges = ()  # the prepare task meets the same error and reports it as a task's error
         now_ms = self._rows.clock()
         if ranges:
-            task_sql.insert_tasks(self._rows, key, TaskType.RANGE, ranges, now_ms)
+            task_ids = task_sql.insert_tasks(self._rows, key, TaskType.RANGE, ranges, now_ms)
         else:
-            task_sql.insert_tasks(self._rows, key, TaskType.PREPARE, [WHOLE_DOCUMENT], now_ms)
+            task_ids = task_sql.insert_tasks(self._rows, key, TaskType.PREPARE, [WHOLE_DOCUMENT], now_ms)
         count = max(1, len(ranges))
         self._rows.execute(
             "UPDATE document SET profile = ?, open_tasks = ?, total_tasks = ? WHERE id = ?",
             (profile if ranges else None, count, count, doc_id),
         )
+        return task_ids[0]
 
     def _known(self, doc_id: str) -> list[tuple[str, int, int, str, str | None, PlannedFile]]:
         found = self._rows.rows(
@@ -164,15 +160,19 @@ class ParseService:
             for row in found
         ]
 
-    def _stop_all(self, doc_ids: Sequence[str], stopped: dict[str, int]) -> list[str]:
-        """Stops what runs; the ids of tasks that were at work. `stopped` outlives a lost reply, like `begun`."""
+    def _stop_all(self, doc_ids: Sequence[str], stopped: dict[str, list[str]]) -> None:
+        """Stops what runs. `stopped`, with the ids of each document's tasks that were at work, outlives a transaction
+        that is run again, like `begun`."""
         task_sql.lock_documents(self._rows, doc_ids)
-        at_work: list[str] = []
         for doc_id in doc_ids:
             if self._stop(doc_id):
-                stopped[doc_id] = self._generation(doc_id)
-                at_work += task_control.cancel_open_tasks(self._rows, doc_id, self._keep_ms)
-        return at_work
+                stopped[doc_id] = task_control.cancel_open_tasks(self._rows, doc_id, self._keep_ms)
+            elif not (self._rows.is_in_doubt and self._is_stopped(doc_id)):
+                stopped.pop(doc_id, None)  # an earlier try was rolled back, and now it is too late
+
+    def _is_stopped(self, doc_id: str) -> bool:
+        cancel = int(DOCUMENT_TRANSITIONS["cancel"].target)
+        return bool(self._rows.rows(f"SELECT 1 FROM document WHERE id = ? AND run = {cancel}", (doc_id,)))
 
     def _stop(self, doc_id: str) -> bool:
         """A first parse that is stopped stops being searched in the same moment; an older generation stays."""

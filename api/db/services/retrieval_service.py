@@ -88,9 +88,10 @@ class RetrievalService:
         if wanted <= start:
             return Answer(0, [], [])
         seen = self._search(tenant_id, question, terms, wanted)
+        found = _families(seen.hits)
         # Without a weight for meaning a threshold says nothing: word scores depend on how rare the words are.
         threshold = question.similarity_threshold if question.vector_similarity_weight else 0.0
-        hits = [hit for hit in seen.hits[start:wanted] if hit.similarity >= threshold]
+        hits = [hit for hit in found[start:wanted] if hit.similarity >= threshold]
         words = frozenset(terms) if question.highlight else None
         page = hits[first - start : first - start + question.page_size]
         chunks = [_found(hit, seen.documents[hit.chunk.document_id], words) for hit in page]
@@ -132,6 +133,16 @@ class RetrievalService:
         return self._rows.read(_visible_seq, question.dataset_ids) > at_least
 
 
+def _families(hits: Sequence[Hit]) -> list[Hit]:
+    """Of the children of one parent the best, which stands for it."""
+    kept: dict[tuple[object, ...], Hit] = {}
+    for hit in hits:
+        chunk = hit.chunk
+        family = (chunk.document_id, chunk.generation, chunk.task_no, chunk.claim_no, chunk.parent_ordinal)
+        kept.setdefault(family if chunk.parent_ordinal >= 0 else (chunk.id,), hit)
+    return list(kept.values())
+
+
 def _visible_seq(dataset_ids: Sequence[str]) -> int:
     """How far the index must be for everything that is DONE in these datasets to be found."""
     query = Document.select(fn.MAX(Document.visible_seq)).where(
@@ -147,7 +158,7 @@ def _found(hit: Hit, document: SearchedDocument, words: frozenset[str] | None) -
         similarity=hit.similarity,
         term_similarity=hit.term_similarity,
         vector_similarity=hit.vector_similarity,
-        highlight=None if words is None else highlight(hit.chunk.text, words),
+        highlight=None if words is None else highlight(hit.chunk.parent or hit.chunk.text, words),
     )
 
 

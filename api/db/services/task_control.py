@@ -14,10 +14,12 @@ def cancel_open_tasks(rows: Rows, doc_id: str, keep_ms: int) -> list[str]:
 
     Returns the ids of those that were at work: their executors must hear of it."""
     transition = TASK_TRANSITIONS["cancel"]
+    # Locked: claims that are under way have committed then, or get nothing.
     found = rows.rows(
-        f"SELECT id FROM task WHERE doc_id = ? AND state = {int(TaskState.RUNNING)} ORDER BY id", (doc_id,)
+        f"SELECT id, state FROM task WHERE doc_id = ? AND {from_states_sql(transition)}{rows.for_update}", (doc_id,)
     )
-    at_work = task_sql.lock_tasks(rows, [row[0] for row in found]) if found else {}
+    running = [task_id for task_id, state in found if state == TaskState.RUNNING]
+    at_work = task_sql.lock_tasks(rows, running) if running else {}
     rows.execute(
         f"UPDATE task SET {set_state_sql(transition)}, end_at = {rows.now_ms}, lease_until = 0"
         f" WHERE doc_id = ? AND {from_states_sql(transition)}",
@@ -32,6 +34,16 @@ def mark_newest_stale(rows: Rows, doc_id: str, keep_ms: int) -> None:
     """The newest generation is never answered any more."""
     found = rows.rows("SELECT tenant_id, kb_id, id, generation, priority FROM document WHERE id = ?", (doc_id,))
     task_sql.mark_stale(rows, DocumentKey(*found[0]), keep_ms)
+
+
+def pause_if_paused(rows: Rows, doc_id: str) -> None:
+    """Tasks that begin to wait while their document is paused wait with it."""
+    transition = TASK_TRANSITIONS["pause"]
+    rows.execute(
+        f"UPDATE task SET {set_state_sql(transition)} WHERE doc_id = ? AND {from_states_sql(transition)}"
+        " AND EXISTS (SELECT 1 FROM document WHERE id = ? AND paused = 1)",
+        (doc_id, doc_id),
+    )
 
 
 def move_tasks(rows: Rows, doc_id: str, name: str) -> int:

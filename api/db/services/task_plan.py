@@ -10,6 +10,7 @@ from api.db.services.task_requests import NewRange
 from common.settings import TaskSettings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.digest import task_digest
+from rag.flow.methods import WHOLE_DOCUMENT
 from rag.flow.split import split
 from rag.parser.blocks import Profile, ReadOptions
 
@@ -26,13 +27,35 @@ class PlannedFile:
     embedding_dimension: int
 
 
-def chunk_settings(chunk_method: str, parser_config: Mapping[str, Any]) -> ChunkSettings:
+def chunk_settings(
+    chunk_method: str, parser_config: Mapping[str, Any], max_tokens: int = ChunkSettings().max_tokens
+) -> ChunkSettings:
+    """`max_tokens` is what the embedding model takes."""
     defaults = ChunkSettings()
     return ChunkSettings(
         method=chunk_method,
         chunk_token_num=parser_config.get("chunk_token_num") or defaults.chunk_token_num,
         delimiter=parser_config.get("delimiter") or defaults.delimiter,
+        overlapped_percent=_percent(parser_config.get("overlapped_percent") or 0),
+        children_delimiter=_children_delimiter(parser_config),
+        html_tables=bool(parser_config.get("html4excel")),
+        max_tokens=max_tokens,
     )
+
+
+def _percent(value: float) -> int:
+    """Given as a share or in percent."""
+    return min(90, max(0, round(value * 100 if 0 < value < 1 else value)))
+
+
+def _children_delimiter(parser_config: Mapping[str, Any]) -> str:
+    """Empty where children are not asked for."""
+    family = parser_config.get("parent_child") or {}
+    if family.get("use_parent_child"):
+        return str(family.get("children_delimiter") or "\n")
+    if parser_config.get("enable_children"):
+        return str(parser_config.get("children_delimiter") or "\n")
+    return ""
 
 
 def read_options(parser_config: Mapping[str, Any]) -> ReadOptions:
@@ -51,6 +74,7 @@ def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> 
         page_size=config.get("task_page_size") or settings.task_page_size,
         row_size=settings.task_row_size,
         pages=config.get("pages"),
+        whole=file.chunk_method in WHOLE_DOCUMENT,
     )
     chunking, options = chunk_settings(file.chunk_method, config), read_options(config)
     return tuple(

@@ -14,7 +14,7 @@ import msgspec
 import peewee
 
 from api.db.database import Rows
-from api.db.services import document_sql, task_sql
+from api.db.services import document_sql, task_control, task_sql
 from api.db.services.task_requests import (
     Claim,
     ClaimedTask,
@@ -110,49 +110,57 @@ class TaskService:
                 task_sql.set_progress(self._rows, request.held, request.progress, request.message)
                 answers.append(None)
             else:
-                answers.append(ended[request.held.task_id])
+                answers.append(ended[request.held])
         return answers, waiting
 
     def _claim(self, request: Claim) -> list[ClaimedTask]:
-        claimed = task_sql.claim(self._rows, request.task_ids, request.owner, request.token, self._limits.lease_ms)
-        events = [Event(t.id, t.document_id, t.generation, t.claim_no, request.owner, "claim") for t in claimed]
+        claimed, told = task_sql.claim(
+            self._rows, request.task_ids, request.owner, request.token, self._limits.lease_ms
+        )
+        events = [
+            Event(t.id, t.document_id, t.generation, t.claim_no, request.owner, "claim")
+            for t in claimed
+            if t.id not in told
+        ]
         task_sql.add_events(self._rows, events)
         return claimed
 
-    def _end(self, endings: Sequence[Ending]) -> tuple[dict[str, TaskState | None], bool]:
+    def _end(self, endings: Sequence[Ending]) -> tuple[dict[Held, TaskState | None], bool]:
         """Every transition out of RUNNING that executors asked for; a claim that no longer holds gets None.
 
         Also tells whether tasks wait to be published now."""
         if not endings:
             return {}, False
         tasks = task_sql.lock_tasks(self._rows, [e.held.task_id for e in endings])
-        answers: dict[str, TaskState | None] = {}
+        answers: dict[Held, TaskState | None] = {}
         finished: list[tuple[TaskRow, Written]] = []
         flips: list[tuple[TaskRow, int]] = []
         events: list[Event] = []
         touched: set[str] = set()
         for ending in endings:
+            if ending.held in answers:
+                continue  # the same claim again: its first ending counts
             task = tasks.get(ending.held.task_id)
             if task is None or not task.is_held_by(ending.held):
-                answers[ending.held.task_id] = _already(task, ending)
+                answers[ending.held] = _already(task, ending)
                 continue
             if isinstance(ending, FinishRange):
                 finished.append((task, ending.written))
                 events.append(task.event("done", detail=ending.stages))
-                answers[task.id] = TaskState.DONE
+                answers[ending.held] = TaskState.DONE
             elif isinstance(ending, FinishPrepare):
                 # What was read in the same go has the digest of its range: the next parse of the file can reuse it.
                 digest = ending.ranges[0].digest if ending.written and ending.ranges else ""
                 finished.append((msgspec.structs.replace(task, digest=digest), ending.written or Written()))
                 events.append(task.event("prepared", detail=ending.stages))
                 self._insert_ranges(task, ending)
-                answers[task.id] = TaskState.DONE
+                answers[ending.held] = TaskState.DONE
             elif isinstance(ending, FinishDocument):
                 flips.append((task, ending.visible_seq))
                 events.append(task.event("done"))
-                answers[task.id] = TaskState.DONE
+                answers[ending.held] = TaskState.DONE
             else:
-                answers[task.id] = self._back_or_fail(task, ending, events)
+                answers[ending.held] = self._back_or_fail(task, ending, events)
             touched.add(task.doc_id)
         # Datasets in order as well: their counts change here, and two batches must not wait for each other.
         for task, visible_seq in sorted(flips, key=lambda flip: flip[0].kb_id):
@@ -170,6 +178,7 @@ class TaskService:
             return
         key = document_sql.key_of(self._rows, task.doc_id)
         task_sql.insert_tasks(self._rows, key, TaskType.RANGE, ending.ranges, self._rows.clock())
+        task_control.pause_if_paused(self._rows, task.doc_id)
         document_sql.add_tasks(self._rows, task.doc_id, task.generation, len(ending.ranges))
 
     def _count(self, finished: Sequence[tuple[TaskRow, Written]], endings: Sequence[Ending]) -> None:
@@ -269,6 +278,7 @@ class TaskService:
             document_sql.close_ranges(self._rows, key.doc_id, key.generation)
             whole = document_sql.WHOLE_DOCUMENT
             task_sql.insert_tasks(self._rows, key, TaskType.FINISH, [whole], self._rows.clock())
+            task_control.pause_if_paused(self._rows, key.doc_id)
         return bool(ended)
 
     def _lose(self, condition: str, params: Sequence[object], why: str) -> int:

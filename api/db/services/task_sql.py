@@ -113,10 +113,10 @@ _CLAIMED_COLUMNS = """
            t.to_page, t.attempt, t.losses, t.waiting_since, t.begin_at, t.digest, d.file_digest, d.name, d.chunk_method,
            d.parser_config, d.profile, k.embedding_model, d.index_seq,
            r.kb_id, r.doc_id, r.generation, r.task_no, r.claim_no, r.chunk_count, r.token_count"""
-_CLAIMED_FROM = """
+_CLAIMED_FROM = f"""
     FROM task t JOIN document d ON d.id = t.doc_id JOIN knowledgebase k ON k.id = t.kb_id
     LEFT JOIN range_result r ON r.tenant_id = t.tenant_id AND r.digest = t.digest
-    WHERE t.id IN ({marks}) AND t.claim_token = ?"""
+    WHERE t.id IN ({{marks}}) AND t.claim_token = ? AND +t.state = {int(TaskState.RUNNING)}"""
 
 
 def marks(values: Collection[object]) -> str:
@@ -139,21 +139,36 @@ def insert_tasks(
     return [str(value[0]) for value in values]
 
 
-def claim(rows: Rows, task_ids: Sequence[str], owner: str, token: str, lease_ms: int) -> list[ClaimedTask]:
-    """Conditional: who loses the race for a task does not get it. Read back by token in the same transaction."""
+def claim(
+    rows: Rows, task_ids: Sequence[str], owner: str, token: str, lease_ms: int
+) -> tuple[list[ClaimedTask], set[str]]:
+    """Conditional: who loses the race for a task does not get it. Read back by token in the same transaction.
+
+    Also tells which of them were claimed by an earlier try whose reply was lost."""
     if not task_ids:
-        return []
+        return [], set()
     transition = TASK_TRANSITIONS["claim"]
     now = rows.now_ms
-    rows.execute(
+    won = rows.execute(
         f"UPDATE task SET {set_state_sql(transition)}, claim_token = ?, owner = ?, claim_no = claim_no + 1,"
         f" lease_until = {now} + ?, begin_at = {now}, progress = 0, progress_msg = ''"
         f" WHERE id IN ({marks(task_ids)}) AND +{from_states_sql(transition)}"
         f" AND run_after <= {now} AND parser_version = ?",
         (token, owner, lease_ms, *task_ids, PARSER_VERSION),
-    )
+    ).rowcount
     found = rows.table(_CLAIMED_COLUMNS, _CLAIMED_FROM.format(marks=marks(task_ids)), (*task_ids, token))
-    return [_claimed(row) for row in found]
+    claimed = [_claimed(row) for row in found]
+    return claimed, _told(rows, claimed) if won < len(claimed) else set()
+
+
+def _told(rows: Rows, claimed: Sequence[ClaimedTask]) -> set[str]:
+    """Those whose claim is in their timeline already."""
+    ids = [t.id for t in claimed]
+    found = rows.rows(
+        f"SELECT task_id, claim_no FROM task_event WHERE task_id IN ({marks(ids)}) AND kind = 'claim'", ids
+    )
+    lines = set(found)
+    return {t.id for t in claimed if (t.id, t.claim_no) in lines}
 
 
 _CLAIMED_FIELDS = len(ClaimedTask.__struct_fields__) - 1

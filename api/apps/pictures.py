@@ -1,0 +1,119 @@
+"""Pictures of a document: its pages, and the figures on them or inside it. Always PNG, drawn by another process."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from threading import BoundedSemaphore
+
+import msgspec
+from flask import Blueprint, Response, request
+
+from api.apps.auth import caller, require_caller
+from api.apps.envelope import ARGUMENT, ApiError
+from api.apps.services import services
+from api.db.services.document_views import DocumentView
+from api.db.services.task_plan import read_options
+from common.errors import Backlogged
+from rag.parser.blocks import Box
+from rag.parser.picture_process import MAX_WIDTH, MIN_WIDTH, Shot, draw_one
+from rag.utils.picture_cache import PictureCache
+
+bp = Blueprint("pictures", __name__)
+bp.before_request(require_caller)
+
+# Raise it whenever the picture of an unchanged file may change: it goes into names and ETags.
+_VERSION = 1
+_WIDTH = 900
+_MAX_NUMBER = 1_000_000
+_MAX_PART_CHARS = 1000
+_CACHE_CONTROL = "private, max-age=3600"
+# Drawing takes a core: more at once would only make all of them late.
+_DRAWING = BoundedSemaphore(2)
+_WAIT_S = 20.0
+
+
+@bp.get("/datasets/<dataset_id>/documents/<document_id>/pages/<int:page>.png")
+def page_picture(dataset_id: str, document_id: str, page: int) -> Response:
+    document = _document(dataset_id, document_id)
+    if page > _MAX_NUMBER:
+        raise ApiError(ARGUMENT, f"`page` should be a number up to {_MAX_NUMBER}")
+    return _send(document, Shot("", page=page, width=_width(_WIDTH)))
+
+
+@bp.get("/datasets/<dataset_id>/documents/<document_id>/pictures")
+def figure(dataset_id: str, document_id: str) -> Response:
+    """`part` names a picture inside a zipped document; `page` and four sides, in points, a place on a page."""
+    document = _document(dataset_id, document_id)
+    part = request.args.get("part", "")
+    if len(part) > _MAX_PART_CHARS:
+        raise ApiError(ARGUMENT, f"`part` has at most {_MAX_PART_CHARS} characters")
+    if part:
+        return _send(document, Shot("", part=part, width=_width(0)))
+    page, left, right, top, bottom = (_number(key) for key in ("page", "left", "right", "top", "bottom"))
+    return _send(document, Shot("", page=page, box=Box(page, left, right, top, bottom), width=_width(0)))
+
+
+def _document(dataset_id: str, document_id: str) -> DocumentView:
+    tenant_id = caller().tenant_id
+    services().datasets.get(tenant_id, dataset_id)
+    return services().documents.get(tenant_id, document_id, dataset_id)
+
+
+def _number(key: str) -> int:
+    given = request.args.get(key, "")
+    if not given.isascii() or not given.isdecimal() or int(given[:9]) > _MAX_NUMBER or len(given) > 9:
+        raise ApiError(ARGUMENT, f"`{key}` should be a number from 0 to {_MAX_NUMBER}")
+    return int(given)
+
+
+def _width(default: int) -> int:
+    return max(MIN_WIDTH, min(MAX_WIDTH, _number("width"))) if request.args.get("width") else default
+
+
+def _send(document: DocumentView, shot: Shot) -> Response:
+    """What was drawn once is not drawn again; a caller that has it is told so without a look at the file."""
+    password = read_options(document.parser_config).password
+    name = _name(shot, password, document.file_digest)
+    tag = f"{document.file_digest}-{name}"
+    if request.if_none_match.contains(tag):
+        response = Response(status=304)
+    else:
+        response = Response(_drawn(document, shot, password, name), mimetype="image/png")
+    response.set_etag(tag)
+    response.headers["Cache-Control"] = _CACHE_CONTROL
+    response.headers["Content-Security-Policy"] = "default-src 'none'"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _drawn(document: DocumentView, shot: Shot, password: str, name: str) -> bytes:
+    box = services()
+    cache = PictureCache(box.settings.pictures_dir)
+
+    def make(out: Path) -> None:
+        if not _DRAWING.acquire(timeout=_WAIT_S):
+            raise Backlogged("too many pictures are being drawn; try again in a while")
+        try:
+            with box.store.local_path(document.tenant_id, document.file_digest) as path:
+                draw_one(path, document.name, msgspec.structs.replace(shot, out=str(out.absolute())), password)
+        finally:
+            _DRAWING.release()
+
+    return cache.get(document.file_digest, name, make)
+
+
+def _name(shot: Shot, password: str, file_digest: str) -> str:
+    """The password counts: who has the same file without it must not be shown what another's opened."""
+    parts = [f"v{_VERSION}"]
+    if shot.part:
+        parts.append(hashlib.sha256(shot.part.encode("utf-8", "replace")).hexdigest()[:32])
+    else:
+        parts.append(str(shot.page))
+    if shot.box is not None:
+        parts.append("_".join(map(str, (shot.box.left, shot.box.right, shot.box.top, shot.box.bottom))))
+    parts.append(str(shot.width))
+    if password:
+        key = file_digest.encode()[:64]
+        parts.append(hashlib.blake2b(password.encode("utf-8", "replace"), key=key, digest_size=16).hexdigest())
+    return "-".join(parts)

@@ -1,0 +1,119 @@
+"""How `pagemill parse` shows what it read: a listing for people, and JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from api.commands.options import out, print_json, printable
+from api.db.services.task_requests import BadRange
+from rag.flow.chunk import Chunk
+from rag.parser.blocks import Block, BlockKind, Profile, Unit
+from rag.svr.parser_protocol import ParsedChunk
+
+_INDENT = (0, 0, 1, 4)
+
+
+@dataclass
+class Reading:
+    """What was read of a file. `failed` are the units that could not be."""
+
+    profile: Profile
+    blocks: list[Block] = field(default_factory=list)
+    chunks: list[ParsedChunk] = field(default_factory=list)
+    failed: list[BadRange] = field(default_factory=list)
+
+
+def print_listing(file: Path, reading: Reading, *, blocks: bool) -> None:
+    out.print(Text(summary(file, reading), "bold"), soft_wrap=True)
+    out.print()
+    unit = reading.profile.unit
+    items: Sequence[Block | Chunk] = reading.blocks if blocks else reading.chunks
+    for number, item in enumerate(items, start=1):
+        facts = _block_facts(item) if isinstance(item, Block) else _chunk_facts(item)
+        words = [_count(item.page, unit), *facts]
+        out.print(Text.assemble((f"{number}", "bold cyan"), "  ", (" · ".join(filter(None, words)), "dim")))
+        _print_text(_shown(item.text))
+    if not items:
+        out.print("nothing in it is text")
+
+
+def _print_text(text: str) -> None:
+    """Folded to fit a terminal; a program gets lines as they are."""
+    if out.is_terminal:
+        out.print(Padding(Text(text), _INDENT))
+    else:
+        typer.echo("".join(f"    {line}".rstrip() + "\n" for line in text.split("\n")))
+
+
+def summary(file: Path, reading: Reading) -> str:
+    """One line: the name, what it is, how much of it there is, and what it calls itself."""
+    profile = reading.profile
+    parts = [f"{printable(file.name)}: {profile.kind.value.replace('_', ' ')}"]
+    if profile.unit is not Unit.WHOLE:
+        parts.append(f"{profile.units} {profile.unit.value}{'' if profile.units == 1 else 's'}")
+    if profile.title:
+        parts.append(f"“{printable(profile.title)}”")
+    known = msgspec.structs.asdict(profile)
+    parts += [f"{key} {printable(str(known[key]))}" for key in ("author", "language", "encoding") if known.get(key)]
+    parts.append(f"{len(reading.chunks)} chunk{'' if len(reading.chunks) == 1 else 's'}")
+    return ", ".join(parts)
+
+
+def print_as_json(file: Path, reading: Reading, *, blocks: bool) -> None:
+    print_json(facts_of(file, reading, blocks=blocks))
+
+
+def facts_of(file: Path, reading: Reading, *, blocks: bool) -> dict[str, Any]:
+    """Places are [page, left, right, top, bottom] in points from the top left of the page."""
+    shown = {"blocks": [_block_json(b) for b in reading.blocks]} if blocks else _chunks_json(reading)
+    return {
+        "file": printable(str(file)),
+        "profile": msgspec.to_builtins(reading.profile),
+        **shown,
+        "failed": [
+            {"first": bad.first + 1, "last": bad.last, "code": bad.code, "reason": bad.reason} for bad in reading.failed
+        ],
+    }
+
+
+def _chunks_json(reading: Reading) -> dict[str, Any]:
+    """Without the search terms, which are the index's own."""
+    terms = set(ParsedChunk.__struct_fields__) - set(Chunk.__struct_fields__)
+    rows = (msgspec.to_builtins(chunk) for chunk in reading.chunks)
+    return {"chunks": [{key: value for key, value in row.items() if key not in terms} for row in rows]}
+
+
+def _block_json(block: Block) -> dict[str, Any]:
+    return {**msgspec.to_builtins(block), "boxes": msgspec.to_builtins(block.boxes)}
+
+
+def _block_facts(block: Block) -> tuple[str, ...]:
+    kind = f"{block.kind.value} {block.level}" if block.kind is BlockKind.HEADING else block.kind.value
+    size = ""
+    if block.table is not None:
+        size = f"{len(block.table.rows)} rows"
+    part = printable(block.picture.part) if block.picture is not None else ""
+    return kind.replace("_", " "), size, part
+
+
+def _chunk_facts(chunk: Chunk) -> tuple[str, ...]:
+    path = " > ".join(printable(" ".join(heading.split())) for heading in chunk.headings)
+    tokens = f"{chunk.tokens} token{'' if chunk.tokens == 1 else 's'}"
+    return path, tokens, "" if chunk.kind == "text" else chunk.kind
+
+
+def _count(page: int, unit: Unit) -> str:
+    return "" if unit is Unit.WHOLE else f"{unit.value} {page}"
+
+
+def _shown(text: str) -> str:
+    """Line by line, without what a terminal would obey."""
+    return "\n".join(printable(line.replace("\t", "    ")) for line in text.split("\n"))

@@ -1,0 +1,213 @@
+"""The parse bench: files to blocks and chunks beside bare readers of PDF, in one run over the same files; how faithful
+the blocks are; and whether the last pages of a long document cost what its first ones cost.
+
+    make bench-parse ARGS="--folder DIR"
+
+Rates are pages a second of CPU time on one core: the machine may be busy with other things."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.readers import READERS, is_there
+from common.settings import ROOT
+from rag.parser import ocr, registry
+from rag.parser.blocks import ReadOptions
+from tests import pdfs
+from tests.known_documents import MAKERS, cells_right, f1, order, prose, words_of
+
+RESULTS = ROOT / "bench" / "results" / "parse.json"
+_LONG_PAGES = 10_000
+# The slowest readers get a part of the pages.
+_SLOW = {"pdfplumber", "pdfminer.six", "docling-parse", "pypdf"}
+console = Console(width=max(Console().width, 100))
+
+
+@dataclass(frozen=True)
+class Speed:
+    reader: str
+    pages: int
+    pages_a_second: float
+    peak_mb: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    document: str
+    f1: float
+    order: float
+    cells: float | None
+
+
+@dataclass(frozen=True)
+class LongDocument:
+    pages: int
+    first_s: float
+    last_s: float
+    memory_mb_at_1000: int
+    memory_mb_at_end: int
+
+
+def made_files(folder: Path) -> list[Path]:
+    """Several layouts, about 500 pages."""
+    files = [pdfs.write_pages(folder / f"plain-{n}.pdf", 60, sentences=27, footer=True, title=str(n)) for n in range(3)]
+    files += [pdfs.write_outlined(folder / "outlined.pdf", [f"Part {n}" for n in range(1, 31)], pages_each=3)]
+    for number in range(40):
+        files.append(pdfs.write_columns(folder / f"c{number}.pdf", prose(number, 34), prose(900 + number, 34), "Title"))
+    for round_ in range(8):
+        part = folder / f"known-{round_}"
+        part.mkdir()
+        files += [make(part).path for make in MAKERS]
+    return files
+
+
+def speeds(files: list[Path]) -> list[Speed]:
+    found = []
+    for reader in READERS:
+        if not is_there(reader):
+            console.print(f"[yellow]{reader} is not installed: left out")
+            continue
+        given = files[:: 6 if reader in _SLOW else 1]
+        done = subprocess.run(
+            [sys.executable, "-m", "bench.readers", reader, *map(str, given)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            console.print(f"[red]{reader}: {done.stderr.strip().splitlines()[-1]}")
+            continue
+        said = json.loads(done.stdout.splitlines()[-1])
+        rate = said["pages"] / said["cpu_s"] if said["cpu_s"] else 0.0
+        found.append(Speed(reader, said["pages"], rate, said["peak_mb"], said["failed"]))
+        console.print(f"[dim]{reader}: {rate:,.0f} pages/s")
+    return found
+
+
+def fidelity(folder: Path) -> list[Fidelity]:
+    found = []
+    for make in MAKERS:
+        known = make(folder)
+        profile = registry.profile(known.path, known.path.name)
+        blocks = list(registry.read(known.path, profile, 0, profile.units))
+        got = words_of(blocks, by_character=known.name == "chinese")
+        cells = cells_right(known, blocks) if known.tables else None
+        found.append(Fidelity(known.name, f1(known.words, got), order(known.words, got), cells))
+    return found
+
+
+def scan(folder: Path) -> Fidelity:
+    """A clean scan at 150 dpi: characters right."""
+    import pypdfium2
+
+    known = MAKERS[0](folder)
+    with pypdfium2.PdfDocument(known.path) as document:
+        page = document[0]
+        picture = page.render(scale=150 / 72).to_pil().convert("RGB")
+        expected = list("".join(page.get_textpage().get_text_bounded().split()))
+        width, height = page.get_size()
+    lines = ocr.read_lines(picture, width, height)
+    got = list("".join("".join(line.text for line in lines).split()))
+    return Fidelity("scan at 150 dpi, by character", f1(expected, got), order(expected, got), None)
+
+
+def long_document(folder: Path) -> LongDocument:
+    """In a process of its own, so that its memory is its own."""
+    path = pdfs.write_pages(folder / "long.pdf", _LONG_PAGES, sentences=6)
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.parse", "--read-long", str(path)], cwd=ROOT, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return LongDocument(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def read_long(path: Path) -> LongDocument:
+    import psutil
+
+    process = psutil.Process()
+    options = ReadOptions(ocr=False)
+    profile = registry.profile(path, path.name, options)
+    units = profile.units
+
+    def seconds(first: int) -> float:
+        began_s = time.process_time()
+        assert list(registry.read(path, profile, first, first + 12, options))
+        return time.process_time() - began_s
+
+    ends = [(seconds(24 * n), seconds(units - 12 - 24 * n)) for n in range(9)]
+    first_s, last_s = (statistics.median(side) for side in zip(*ends, strict=True))
+    memory = []
+    for start in range(0, units, 1000):
+        for _ in registry.read(path, profile, start, min(start + 1000, units), options):
+            pass
+        memory.append(process.memory_info().rss >> 20)
+    return LongDocument(units, first_s, last_s, memory[0], memory[-1])
+
+
+def show(found: list[Speed], faithful: list[Fidelity], long: LongDocument) -> None:
+    bare = next((speed.pages_a_second for speed in found if speed.reader == "pypdfium2"), 0.0)
+    table = Table(title="PDF to text, one core; pagemill: to blocks with tables, and chunks")
+    for heading in ("reader", "pages", "pages/s of CPU", "of bare pypdfium2", "peak MB", "files failed"):
+        table.add_column(heading, justify="left" if heading == "reader" else "right")
+    for speed in found:
+        ratio = f"{speed.pages_a_second / bare:.2f}" if bare else "-"
+        table.add_row(
+            speed.reader, str(speed.pages), f"{speed.pages_a_second:,.0f}", ratio, str(speed.peak_mb), str(speed.failed)
+        )
+    console.print(table)
+    table = Table(title="Fidelity on known documents")
+    for heading in ("document", "words F1", "in order", "cells right"):
+        table.add_column(heading, justify="left" if heading == "document" else "right")
+    for each in faithful:
+        cells = "-" if each.cells is None else f"{each.cells:.3f}"
+        table.add_row(each.document, f"{each.f1:.3f}", f"{each.order:.3f}", cells)
+    console.print(table)
+    console.print(f"{long.pages:,} pages: the first 12 in {long.first_s * 1000:.1f} ms,")
+    console.print(f"  the last 12 in {long.last_s * 1000:.1f} ms (ratio {long.last_s / long.first_s:.2f});")
+    console.print(f"  memory after 1,000 pages {long.memory_mb_at_1000} MB, at the end {long.memory_mb_at_end} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.parse", description=__doc__)
+    parser.add_argument("--folder", type=Path, help="read the PDF files of this folder instead of made ones")
+    parser.add_argument("--read-long", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.read_long:
+        print(json.dumps(asdict(read_long(options.read_long))))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        files = sorted(options.folder.rglob("*.pdf")) if options.folder else made_files(folder)
+        if not files:
+            raise SystemExit(f"no PDF files in {options.folder}")
+        found, faithful, long = speeds(files), [*fidelity(folder), scan(folder)], long_document(folder)
+    show(found, faithful, long)
+    if not options.folder:
+        RESULTS.parent.mkdir(exist_ok=True)
+        result = {
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": "make bench-parse",
+            "speeds": [asdict(speed) for speed in found],
+            "fidelity": [asdict(each) for each in faithful],
+            "long_document": asdict(long),
+        }
+        RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        console.print(f"written to {RESULTS.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

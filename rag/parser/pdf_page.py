@@ -1,0 +1,116 @@
+"""One PDF page: its lines, and its tables and figures in their places, by the first of three ways that can.
+
+pdfium reads nearly all. Where it fails, or the fonts do not say what their glyphs mean, pdfminer is asked; a page that
+is a picture of text is recognised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pypdfium2 as pdfium
+
+from common.errors import UnreadableFile
+from rag.parser import pdf_native as native
+from rag.parser.layout import Line, Page
+from rag.parser.pdf_aligned import find_aligned
+from rag.parser.pdf_figures import find_figures, has_picture, to_figure
+from rag.parser.pdf_frame import Frame
+from rag.parser.pdf_grid import find_grids
+from rag.parser.pdf_letters import has_noise, is_unusable
+from rag.parser.pdf_lines import LineReader, read_lines, read_text
+from rag.parser.pdf_objects import MAX_TEXTS, Drawn, has_too_many_texts, read_drawn
+from rag.parser.pdf_scan import read_scan
+from rag.parser.pdf_tables import read_grid
+
+
+def read_page(document: pdfium.PdfDocument, path: Path, index: int, *, ocr: bool = True) -> Page:
+    """Page `index`, counted from 0. Raises UnreadableFile where no library can read it.
+
+    With `ocr` off, a page that is a picture of text is a figure."""
+    page = native.load_page(native.address_of(document.raw), index)
+    textpage = None
+    try:
+        if page and has_too_many_texts(page):
+            raise UnreadableFile(f"page {index + 1} has more than {MAX_TEXTS:,} pieces of text, too many to be read")
+        textpage = native.load_text(page) if page else None
+        if not textpage:
+            return _fallback(document, path, index)
+        return _Reading(document, path, index, page, textpage, ocr=ocr).read()
+    finally:
+        if textpage:
+            native.close_text(textpage)
+        if page:
+            native.close_page(page)
+
+
+def _fallback(document: pdfium.PdfDocument, path: Path, index: int) -> Page:
+    from rag.parser import pdf_fallback  # a fifth of a second of imports that few files need
+
+    return pdf_fallback.read_page(path, index, len(document))
+
+
+class _Reading:
+    """A page that pdfium has opened."""
+
+    def __init__(
+        self, document: pdfium.PdfDocument, path: Path, index: int, page: int, textpage: int, *, ocr: bool
+    ) -> None:
+        self._document, self._path, self._index = document, path, index
+        self._page, self._textpage, self._ocr = page, textpage, ocr
+        self._number = index + 1
+        self._frame = Frame(page)
+
+    def read(self) -> Page:
+        text = read_text(self._textpage)
+        is_noisy = has_noise(text)
+        if is_noisy and is_unusable(text):
+            return self._undecodable(text)
+        reader = LineReader(self._textpage, self._frame, text)
+        lines = list(read_lines(reader, text, is_noisy=is_noisy))
+        drawn = read_drawn(self._page, self._textpage, self._frame, reader.rects)
+        if drawn is None:
+            return self._with_aligned(lines, [], None, reader)
+        if not lines and has_picture(drawn, self._frame.width, self._frame.height):
+            return self._scanned(drawn)
+        tables: list[Line] = []
+        for grid in find_grids(drawn.across, drawn.down):
+            found = read_grid(grid, lines, reader, self._number)
+            if found is not None:
+                tables.append(found.item)
+                lines = found.lines
+        return self._with_aligned(lines, tables, drawn, reader)
+
+    def _with_aligned(
+        self, lines: list[Line], tables: list[Line], drawn: Drawn | None, reader: LineReader | None
+    ) -> Page:
+        for found in find_aligned(lines, self._number, reader):
+            tables.append(found.item)
+            lines = found.lines
+        width, height = self._frame.width, self._frame.height
+        if drawn is None:
+            return Page(self._number, width, height, tuple(lines), tuple(tables))
+        figures = find_figures(drawn, width, height, self._number, tables)
+        rules = tuple((rule.start, rule.end, rule.at) for rule in drawn.across)
+        return Page(self._number, width, height, tuple(lines), (*tables, *figures), rules)
+
+    def _scanned(self, drawn: Drawn) -> Page:
+        """The words of a picture; the picture itself where there are none."""
+        width, height = self._frame.width, self._frame.height
+        lines = read_scan(self._document, self._index, self._frame) if self._ocr else []
+        if lines:
+            return self._with_aligned(lines, [], None, None)
+        figures = tuple(find_figures(drawn, width, height, self._number, ()))
+        figures = figures or (to_figure((0.0, 0.0, width, height), self._number),)
+        return Page(self._number, width, height, (), figures, is_whole=self._ocr)
+
+    def _undecodable(self, text: str) -> Page:
+        """What pdfminer makes of the glyphs, else what is seen of them, else what pdfium made of them."""
+        try:
+            page = _fallback(self._document, self._path, self._index)
+        except UnreadableFile:
+            page = None
+        if page is not None and page.lines and not is_unusable("\n".join(line.text for line in page.lines)):
+            return page
+        found = read_scan(self._document, self._index, self._frame) if self._ocr else []
+        lines = found or list(read_lines(LineReader(self._textpage, self._frame, text), text, is_noisy=True))
+        return Page(self._number, self._frame.width, self._frame.height, tuple(lines), is_whole=self._ocr)

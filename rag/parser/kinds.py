@@ -127,7 +127,7 @@ def _zipped_kind(path: Path, name: str) -> FileKind | None:
             if "mimetype" in members:
                 with archive.open("mimetype") as declared:
                     return _MIMETYPES.get(declared.read(200).strip())
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, zlib.error) as exc:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, zlib.error) as exc:
         raise UnreadableFile(f"{name} is a damaged ZIP file, as Office and EPUB files are") from exc
     return next((kind for folder, kind in _ZIPPED if any(m.startswith(folder) for m in members)), None)
 

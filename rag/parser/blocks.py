@@ -181,4 +181,6 @@ class Profile(msgspec.Struct, frozen=True):
     sheets: tuple[Sheet, ...] = ()
     created: str = ""
     modified: str = ""
+    # The part of the pages that are pictures of text, which takes seconds a page to read.
+    scanned: float = 0.0
     parser_version: int = PARSER_VERSION

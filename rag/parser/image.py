@@ -52,6 +52,7 @@ def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
         units=units,
         author=clean(author).strip()[:_MAX_AUTHOR] if isinstance(author, str) else "",
         created=_iso_time(taken) if isinstance(taken, str) else "",
+        scanned=1.0 if options.ocr else 0.0,
     )
 
 

@@ -51,6 +51,7 @@ def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
         body_size=body_size,
         outline=_outline(opened.document),
         repeated_lines=repeated_lines(sample, body_size),
+        scanned=sum(not page.is_whole for page in sample) / len(sample) if sample and options.ocr else 0.0,
         created=_iso(metadata.get("CreationDate", "")),
         modified=_iso(metadata.get("ModDate", "")),
     )

@@ -19,6 +19,8 @@ from rag.svr.parser_protocol import ParsedChunk
 _HALVABLE = (ParserLost, AttemptFailed, UnreadableFile)
 _TRIES_ALONE = 2
 _LEAST_TIMEOUT_S = 30.0
+# A dense scan takes 20 s of a core that is alone, and several times that on a busy machine.
+_LEAST_SCANNED_S = 150.0
 
 
 @dataclass
@@ -69,7 +71,8 @@ async def _read_piece(
 ) -> list[ParsedChunk]:
     part = ParseJob(job.profile, piece.first, piece.last, job.settings, job.options)
     share = (piece.last - piece.first) / max(1, job.to_unit - job.from_unit)
-    timeout_s = max(min(_LEAST_TIMEOUT_S, parsers.timeout_s), parsers.timeout_s * share)
+    least_s = _LEAST_SCANNED_S if job.profile.scanned else _LEAST_TIMEOUT_S
+    timeout_s = max(min(least_s, parsers.timeout_s), parsers.timeout_s * share)
     before = piece.first - job.from_unit
 
     def progressed(done: int) -> None:

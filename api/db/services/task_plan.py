@@ -14,6 +14,9 @@ from rag.flow.methods import WHOLE_DOCUMENT
 from rag.flow.split import split
 from rag.parser.blocks import Profile, ReadOptions
 
+_SCANNED_PAGES = 2
+_MANY_SCANNED = 0.2
+
 
 @dataclass(frozen=True)
 class PlannedFile:
@@ -66,12 +69,17 @@ def read_options(parser_config: Mapping[str, Any]) -> ReadOptions:
     )
 
 
+def _page_size(profile: Profile, settings: TaskSettings) -> int:
+    """Fewer pages where reading one takes seconds: they are read side by side, and a loss costs little."""
+    return min(settings.task_page_size, _SCANNED_PAGES) if profile.scanned >= _MANY_SCANNED else settings.task_page_size
+
+
 def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> tuple[NewRange, ...]:
     """Raises PagesOutside where the pages asked for are not in the document."""
     config = file.parser_config
     ranges = split(
         profile,
-        page_size=config.get("task_page_size") or settings.task_page_size,
+        page_size=config.get("task_page_size") or _page_size(profile, settings),
         row_size=settings.task_row_size,
         pages=config.get("pages"),
         whole=file.chunk_method in WHOLE_DOCUMENT,

@@ -123,7 +123,7 @@ _counters: list[Callable[..., list[int]]] = []
 
 def _counter() -> Callable[..., list[int]]:
     from common.settings import EmbeddingSettings
-    from rag.flow.chunker import token_counter
+    from rag.flow.token_counter import token_counter
     from rag.utils.embedder import load_tokenizer
 
     if not _counters:

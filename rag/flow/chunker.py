@@ -16,10 +16,9 @@ from rag.flow.headings import HeadingPath
 from rag.flow.methods import CHILDLESS, PAIRED, WHOLE_DOCUMENT, parts_of
 from rag.flow.packing import Atom, Look, pack, to_chunk
 from rag.flow.parts import Part, with_prefix_as_text
-from rag.flow.tokens import CountTokens, Scale, token_counter
+from rag.flow.token_counter import CountTokens
+from rag.flow.tokens import Scale
 from rag.parser.blocks import Block, Profile, Unit
-
-__all__ = ["Chunker", "CountTokens", "token_counter"]
 
 _MOST_OVERLAP_PERCENT = 90
 

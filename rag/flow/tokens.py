@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from tokenizers import Tokenizer
+from rag.flow.token_counter import CountTokens
 
-CountTokens = Callable[[Sequence[str]], list[int]]
-
-_BATCH_CHARS = 200_000
 # A "word" of hundreds of characters is one unknown token to most models; its size must count nevertheless.
 MAX_CHARS_PER_TOKEN = 16
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f\uff1b])")
@@ -17,18 +14,6 @@ _WORD = re.compile(r"\s+")
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
 
 Cut = tuple[re.Pattern[str], int]
-
-
-def token_counter(tokenizer: Tokenizer) -> CountTokens:
-    """Counts the tokens of many texts at once, in batches that keep the tokenizer's memory small."""
-
-    def count(texts: Sequence[str]) -> list[int]:
-        counts: list[int] = []
-        for batch in _batches(texts):
-            counts += [len(found.ids) for found in tokenizer.encode_batch_fast(batch, add_special_tokens=False)]
-        return counts
-
-    return count
 
 
 def delimiter_pattern(delimiter: str) -> re.Pattern[str] | None:
@@ -104,16 +89,3 @@ class Scale:
                 held, held_tokens = held + part, held_tokens + tokens
         if held:
             yield held, held_tokens
-
-
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if batch and size + len(text) > _BATCH_CHARS:
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text)
-    if batch:
-        yield batch

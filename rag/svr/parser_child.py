@@ -23,9 +23,10 @@ from common.errors import AttemptFailed, PagemillError, ParserLost
 from common.process import die_with_parent
 from common.settings import EmbeddingSettings
 from rag.flow.chunk import Chunk
-from rag.flow.chunker import Chunker, CountTokens, token_counter
+from rag.flow.chunker import Chunker
 from rag.flow.split import range_text
 from rag.flow.tables import plain_text
+from rag.flow.token_counter import CountTokens, token_counter
 from rag.parser import registry
 from rag.parser.blocks import Block, Cell
 from rag.svr.parser_protocol import (

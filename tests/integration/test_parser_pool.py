@@ -23,7 +23,8 @@ import trio
 from common.errors import AttemptFailed, EncryptedFile, ParserLost, SettingsError, WrongKind
 from common.settings import ROOT, EmbeddingSettings, Settings
 from rag.flow.chunk import ChunkSettings
-from rag.flow.chunker import Chunker, token_counter
+from rag.flow.chunker import Chunker
+from rag.flow.token_counter import token_counter
 from rag.parser import registry
 from rag.parser.blocks import FileKind, Profile, Unit
 from rag.svr.parser_pool import Config, ParseJob, ParserPool

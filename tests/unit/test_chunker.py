@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from common.settings import EmbeddingSettings
 from rag.flow.chunk import Chunk, ChunkSettings
-from rag.flow.chunker import Chunker, token_counter
+from rag.flow.chunker import Chunker
 from rag.flow.split import split
+from rag.flow.token_counter import token_counter
 from rag.parser import registry
 from rag.parser.blocks import Block, BlockKind, Box, FileKind, Heading, PlacedLine, Profile, Unit
 from rag.utils.embedder import load_tokenizer

@@ -18,7 +18,7 @@ from rag.parser.paragraphs import SENTENCE_ENDS
 _MARGIN = 0.1
 _MAX_EDGE_LINES = 2
 # Against the body's: larger type is a title, and smaller is a header even with no gap below it.
-_MAX_EDGE_SIZE = 1.05
+_MAX_EDGE_SIZE = 1.2
 _SMALL_SIZE = 0.9
 _DIGITS = re.compile(r"\d+")
 
@@ -39,9 +39,9 @@ def repeated_lines(sample: Sequence[Page], body_size: float) -> tuple[str, ...]:
         parted = set(_edge_lines(page))
         for line in (*_in_margin(page, top=True), *_in_margin(page, top=False)):
             if line.size <= _MAX_EDGE_SIZE * body_size:
-                numbers = tuple(int(digits[:9]) for digits in _DIGITS.findall(line.text))
+                pattern, numbers = _pattern(line.text)
                 small = line.size <= _SMALL_SIZE * body_size
-                uses[_pattern(line.text)].append(_Use(page.number, numbers, line in parted, small))
+                uses[pattern].append(_Use(page.number, numbers, line in parted, small))
     return tuple(sorted(pattern for pattern, found in uses.items() if _is_header(found, len(sample))))
 
 
@@ -62,8 +62,14 @@ def _is_running(uses: Sequence[_Use]) -> bool:
     return any(len(set(offsets)) == 1 for offsets in columns)
 
 
-def _pattern(text: str) -> str:
-    return _DIGITS.sub("#", text)
+def _pattern(text: str) -> tuple[str, tuple[int, ...]]:
+    """The line without its numbers, and these. A number before the words counts as one behind them: facing pages have
+    theirs on different sides."""
+    pattern = _DIGITS.sub("#", text)
+    numbers = tuple(int(digits[:9]) for digits in _DIGITS.findall(text))
+    if pattern.startswith("# "):
+        return f"{pattern[2:]} #", (*numbers[1:], numbers[0])
+    return pattern, numbers
 
 
 def _edge_lines(page: Page) -> Iterator[Line]:
@@ -103,7 +109,7 @@ def without_repeated(page: Page, profile: Profile) -> Page:
     dropped = {
         line
         for line in (*_in_margin(page, top=True), *_in_margin(page, top=False))
-        if line.size <= _MAX_EDGE_SIZE * profile.body_size and _pattern(line.text) in repeated
+        if line.size <= _MAX_EDGE_SIZE * profile.body_size and _pattern(line.text)[0] in repeated
     }
     if not dropped or len(dropped) == len(page.lines):
         return page

@@ -9,8 +9,9 @@ import pytest
 
 from common.settings import EmbeddingSettings
 from rag.flow.chunk import Chunk, ChunkSettings
-from rag.flow.chunker import Chunker, token_counter
+from rag.flow.chunker import Chunker
 from rag.flow.tables import plain_text, table_parts
+from rag.flow.token_counter import token_counter
 from rag.flow.tokens import Scale
 from rag.parser.blocks import Block, BlockKind, Box, Cell, FileKind, Profile, Table, Unit
 from rag.utils.embedder import load_tokenizer

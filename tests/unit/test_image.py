@@ -42,7 +42,7 @@ def _png_of_size(width: int, height: int) -> bytes:
 @pytest.mark.parametrize("suffix", ["png", "jpg", "tif", "webp", "bmp", "gif"])
 def test_a_picture_is_one_figure(tmp_path: Path, suffix: str) -> None:
     path = _save(tmp_path / f"a.{suffix}")
-    assert parser.profile(path, path.name) == Profile(kind=FileKind.IMAGE, unit=Unit.PAGE, units=1)
+    assert parser.profile(path, path.name) == Profile(kind=FileKind.IMAGE, unit=Unit.PAGE, units=1, scanned=1.0)
     box = Box(page=1, left=0, right=144, top=0, bottom=72)
     assert _read(path) == [Block(kind=BlockKind.FIGURE, text="", page=1, picture=Picture(box=box))]
 

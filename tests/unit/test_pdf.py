@@ -234,3 +234,13 @@ def test_truncated_never_ends_in_anything_but_pages_or_a_document_error(tmp_path
         assert exc.public_message
     else:
         assert all(block.text.strip() and 1 <= block.page <= 6 for block in blocks)
+
+
+def test_facing_pages_have_their_numbers_on_different_sides(tmp_path: Path) -> None:
+    def lines(page: int) -> list[str]:
+        head = f"{page} The annual account" if page % 2 else f"The annual account {page}"
+        return [head, "", "", *(pdfs.sentence(page, number) for number in range(1, 20))]
+
+    path = pdfs.write_lines(tmp_path / "a.pdf", [lines(page) for page in range(1, 10)])
+    assert registry.profile(path, "a.pdf").repeated_lines == ("The annual account #",)
+    assert not any("annual account" in block.text for block in _read(path))

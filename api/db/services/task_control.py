@@ -16,13 +16,13 @@ def cancel_open_tasks(rows: Rows, doc_id: str, keep_ms: int) -> list[str]:
     transition = TASK_TRANSITIONS["cancel"]
     # Locked: claims that are under way have committed then, or get nothing.
     found = rows.rows(
-        f"SELECT id, state FROM task WHERE doc_id = ? AND {from_states_sql(transition)}{rows.for_update}", (doc_id,)
+        f"SELECT id, state FROM task WHERE doc_id = ? AND +{from_states_sql(transition)}{rows.for_update}", (doc_id,)
     )
     running = [task_id for task_id, state in found if state == TaskState.RUNNING]
     at_work = task_sql.lock_tasks(rows, running) if running else {}
     rows.execute(
         f"UPDATE task SET {set_state_sql(transition)}, end_at = {rows.now_ms}, lease_until = 0"
-        f" WHERE doc_id = ? AND {from_states_sql(transition)}",
+        f" WHERE doc_id = ? AND +{from_states_sql(transition)}",
         (doc_id,),
     )
     task_sql.add_events(rows, [task.event("cancel", message="stopped by the user") for task in at_work.values()])
@@ -40,7 +40,7 @@ def pause_if_paused(rows: Rows, doc_id: str) -> None:
     """Tasks that begin to wait while their document is paused wait with it."""
     transition = TASK_TRANSITIONS["pause"]
     rows.execute(
-        f"UPDATE task SET {set_state_sql(transition)} WHERE doc_id = ? AND {from_states_sql(transition)}"
+        f"UPDATE task SET {set_state_sql(transition)} WHERE doc_id = ? AND +{from_states_sql(transition)}"
         " AND EXISTS (SELECT 1 FROM document WHERE id = ? AND paused = 1)",
         (doc_id, doc_id),
     )
@@ -51,7 +51,7 @@ def move_tasks(rows: Rows, doc_id: str, name: str) -> int:
     transition = TASK_TRANSITIONS[name]
     moved = rows.execute(
         f"UPDATE task SET {set_state_sql(transition)}, published_at = 0"
-        f" WHERE doc_id = ? AND {from_states_sql(transition)}",
+        f" WHERE doc_id = ? AND +{from_states_sql(transition)}",
         (doc_id,),
     )
     return int(moved.rowcount)

@@ -22,9 +22,11 @@ _LOOK_S = 0.01
 
 
 def settings_of(data_dir: Path, database_url: str, queue_url: str, slots: int) -> Settings:
+    """Each data folder has its own keys in Valkey: two of them may share one."""
     overrides = {
         "database.url": database_url,
         "queue.url": queue_url,
+        "queue.namespace": data_dir.name,
         "executor.max_concurrent_tasks": slots,
     }
     return load(data_dir, environ={}, overrides=overrides).settings

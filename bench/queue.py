@@ -14,8 +14,8 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -26,7 +26,7 @@ from rich.table import Table
 
 from bench.gate import Gate
 from bench.servers import Workers, mariadb, valkey
-from bench.systems import PEERS, RANGES, WORKERS, Pagemill, Peer, System, empty_queue, set_environment, used_bytes
+from bench.systems import PEERS, RANGES, WORKERS, Pagemill, Peer, System, set_environment, used_bytes
 from common.settings import ROOT
 from tests.waiting import wait_until
 
@@ -67,7 +67,8 @@ class Figures:
 
 
 class Bench:
-    """Measures one system after another; `gate` is the one that its no-ops pass."""
+    """Measures one system; `gate` is the one that its no-ops pass. Its workers are up all the time, idle while another
+    is measured: a machine whose speed changes from minute to minute then changes it for all."""
 
     def __init__(self, system: System, gate: Gate, folder: Path, queue_url: str, options: Options) -> None:
         self._system = system
@@ -76,40 +77,64 @@ class Bench:
         self._queue_url = queue_url
         self._options = options
         self._submitted = 0
+        self._workers: Workers | None = None
+        self.figures = Figures()
 
-    def run(self) -> Figures:
-        figures = Figures()
+    def start(self) -> None:
+        """The jobs of the submit measure bring the workers up, and are measured by themselves."""
         options = self._options
         self._system.get_ready(options.single + options.samples, options.tasks * options.rounds)
-        figures.submit = self._submit_singly(options.single)
-        with self._workers() as workers:
-            # The jobs of the submit measure bring the workers up, and are measured by themselves.
-            wait_until(lambda: workers.check() and self._gate.arrived >= WORKERS, 60, "both workers")
-            single_rate = self._drain(workers)
-            if self._system.batches and isinstance(self._system, Pagemill):
-                figures.single_rate = single_rate
-            for _ in range(options.rounds):
-                submit_rate = self._submit_many(int(options.tasks * self._system.share))
-                if self._system.batches:
-                    figures.submit_batched = max(figures.submit_batched or 0.0, submit_rate)
-                figures.rounds.append(self._drain(workers))
-            figures.pickup_p50_ms, figures.pickup_p99_ms = self._pickup(workers)
-            figures.idle_percent = self._idle(workers)
-            if self._system.bounded:
-                figures.bytes_a_job = self._memory()
-        if not self._system.bounded:
-            empty_queue(self._queue_url)
-            figures.bytes_a_job = self._memory()
-        return figures
+        self.figures.submit = self._submit_singly(options.single)
+        log = self._folder / f"{self._system.name}.log"
+        self._workers = Workers(self._system.commands(), {}, log)
+        wait_until(lambda: self._check() and self._gate.arrived >= WORKERS, 60, "both workers")
+        single_rate = self._drain()
+        if isinstance(self._system, Pagemill):
+            self.figures.single_rate = single_rate
 
-    @contextmanager
-    def _workers(self) -> Iterator[Workers]:
-        workers = Workers(self._system.commands(), {}, self._folder / f"{self._system.name}.log")
-        try:
-            yield workers
-        finally:
+    def stop(self) -> None:
+        if self._workers is not None:
             self._gate.open()
-            workers.stop()
+            self._workers.stop()
+            self._workers = None
+
+    def run_backlog(self) -> None:
+        rate = self._submit_many(int(self._options.tasks * self._system.share))
+        if self._system.batches:
+            self.figures.submit_batched = max(self.figures.submit_batched or 0.0, rate)
+        self.figures.rounds.append(self._drain())
+
+    def measure_pickup(self) -> None:
+        """From just before the submit until the job runs, one at a time, with pauses."""
+        time.sleep(1.0)
+        taken_ms: list[float] = []
+        for _ in range(self._options.samples):
+            began_ns = time.monotonic_ns()
+            self._submit_singly(1)
+            wait_until(lambda: self._gate.passed >= self._submitted and self._check(), 30, "a pickup", 0.002)
+            taken_ms.append((self._gate.last_ns - began_ns) / 1e6)
+            time.sleep(random.uniform(0.03, 0.07))
+        self.figures.pickup_p50_ms = statistics.median(taken_ms)
+        self.figures.pickup_p99_ms = statistics.quantiles(taken_ms, n=100)[98]
+
+    def cpu_s(self) -> float:
+        return self._workers.cpu_s() if self._workers is not None else 0.0
+
+    def measure_memory(self) -> None:
+        """Of Valkey, for each job of a long backlog. Pagemill's executors are there, since they publish."""
+        if not self._system.bounded:
+            self.stop()
+        self._gate.close()
+        self._system.get_ready(0, self._options.queued)
+        time.sleep(1.0)
+        before = used_bytes(self._queue_url)
+        self._system.submit_many(self._options.queued)
+        time.sleep(2.0)
+        self.figures.bytes_a_job = (used_bytes(self._queue_url) - before) / self._options.queued
+        self.stop()
+
+    def _check(self) -> bool:
+        return self._workers is not None and self._workers.check()
 
     def _submit_singly(self, count: int) -> float:
         began_s = time.monotonic()
@@ -126,47 +151,18 @@ class Bench:
         self._submitted += count
         return count / (time.monotonic() - began_s)
 
-    def _drain(self, workers: Workers) -> float:
+    def _drain(self) -> float:
         """Open the gate and measure until every job has passed and ended."""
         waiting = self._submitted - self._gate.passed
         began_s = time.monotonic()
         self._gate.open()
-        wait_until(lambda: self._gate.passed >= self._submitted and workers.check(), _PATIENCE_S, "the last job", 0.01)
+        wait_until(lambda: self._gate.passed >= self._submitted and self._check(), _PATIENCE_S, "the last job", 0.01)
         wait_until(self._system.is_drained, 60, "the end of the last job")
         return waiting / (time.monotonic() - began_s)
 
-    def _pickup(self, workers: Workers) -> tuple[float, float]:
-        """From just before the submit until the job runs, one at a time, with pauses."""
-        time.sleep(1.0)
-        taken_ms: list[float] = []
-        for _ in range(self._options.samples):
-            began_ns = time.monotonic_ns()
-            self._submit_singly(1)
-            wait_until(lambda: self._gate.passed >= self._submitted and workers.check(), 30, "a pickup", 0.002)
-            taken_ms.append((self._gate.last_ns - began_ns) / 1e6)
-            time.sleep(random.uniform(0.03, 0.07))
-        return statistics.median(taken_ms), statistics.quantiles(taken_ms, n=100)[98]
-
-    def _idle(self, workers: Workers) -> float:
-        """Percent of a core that one of the two workers uses while there is nothing to do."""
-        time.sleep(2.0)
-        before_s = workers.cpu_s()
-        time.sleep(self._options.idle_s)
-        return 100 * (workers.cpu_s() - before_s) / self._options.idle_s / WORKERS
-
-    def _memory(self) -> float:
-        """Of Valkey, for each job of a long backlog. Pagemill's executors are there, since they publish."""
-        self._gate.close()
-        self._system.get_ready(0, self._options.queued)
-        time.sleep(1.0)
-        before = used_bytes(self._queue_url)
-        self._system.submit_many(self._options.queued)
-        time.sleep(2.0)
-        return (used_bytes(self._queue_url) - before) / self._options.queued
-
 
 def run_all(options: Options, only: Sequence[str]) -> dict[str, Figures]:
-    found: dict[str, Figures] = {}
+    benches: dict[str, Bench] = {}
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="pmb-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -178,20 +174,34 @@ def run_all(options: Options, only: Sequence[str]) -> dict[str, Figures]:
             if "MariaDB" in name and shutil.which("mariadbd") is None:
                 console.print("[yellow]MariaDB is not installed: left out")
                 continue
-            with ExitStack() as own:
-                gate_path = folder / f"{len(found)}.gate"
-                gate = Gate.make(gate_path)
-                set_environment(queue_url, gate_path)
-                system = _open(name, folder, queue_url, options, own)
-                own.callback(system.close)
-                console.print(f"[dim]{name} …")
-                try:
-                    found[name] = Bench(system, gate, folder, queue_url, options).run()
-                except (AssertionError, SystemExit):
-                    _show_log(folder / f"{name}.log")
-                    raise
-            empty_queue(queue_url)
-    return found
+            gate_path = folder / f"{len(benches)}.gate"
+            gate = Gate.make(gate_path)
+            set_environment(queue_url, gate_path)
+            system = _open(name, folder, queue_url, options, stack)
+            stack.callback(system.close)
+            benches[name] = Bench(system, gate, folder, queue_url, options)
+            stack.callback(benches[name].stop)
+            console.print(f"[dim]{name}: start")
+            benches[name].start()
+        _measure(benches, options)
+    return {name: bench.figures for name, bench in benches.items()}
+
+
+def _measure(benches: dict[str, Bench], options: Options) -> None:
+    """In turns, but for what the others would disturb."""
+    for number in range(1, options.rounds + 1):
+        for name, bench in benches.items():
+            bench.run_backlog()
+            console.print(f"[dim]round {number}, {name}: {bench.figures.rounds[-1]:,.0f} jobs/s")
+    for bench in benches.values():
+        bench.measure_pickup()
+    time.sleep(2.0)
+    before_s = {name: bench.cpu_s() for name, bench in benches.items()}
+    time.sleep(options.idle_s)
+    for name, bench in benches.items():
+        bench.figures.idle_percent = 100 * (bench.cpu_s() - before_s[name]) / options.idle_s / WORKERS
+    for bench in benches.values():
+        bench.measure_memory()
 
 
 def _open(name: str, folder: Path, queue_url: str, options: Options, stack: ExitStack) -> System:
@@ -202,11 +212,6 @@ def _open(name: str, folder: Path, queue_url: str, options: Options, stack: Exit
         return Pagemill(name, folder / "mariadb", url, queue_url, options.slots)
     peer: type[Peer] = next(peer for peer in PEERS if peer.name == name)
     return peer()
-
-
-def _show_log(path: Path) -> None:
-    if path.is_file():
-        console.print(path.read_text(errors="replace")[-4000:], markup=False)
 
 
 HEADINGS = (

@@ -22,7 +22,6 @@ from common.ids import new_id, new_token
 from common.task_state import TaskState
 from rag.parser.blocks import PARSER_VERSION
 from rag.utils.redis_conn import Queue
-from tests.waiting import wait_until
 
 WORKERS = 2
 # Ranges of a document in a backlog: a PDF of 1,200 pages.
@@ -75,8 +74,8 @@ class Pagemill(System):
         data_dir.mkdir()
         self._rows: Rows = open_rows(database_url)
         migrate(self._rows)
-        self._messages = Queue(queue_url)
         settings = settings_of(data_dir, database_url, queue_url, slots)
+        self._messages = Queue(queue_url, settings.queue.namespace)
         self._parsing = ParseService(self._rows, settings.tasks, 256, quiet_doorbell(self._messages))
         self._tenant_id = new_id()
         self._kb_id = new_id()
@@ -230,12 +229,6 @@ def used_bytes(queue_url: str) -> int:
     """Memory that Valkey uses now."""
     with redis.Redis.from_url(queue_url) as client:
         return int(client.info("memory")["used_memory"])  # type: ignore[index]
-
-
-def empty_queue(queue_url: str) -> None:
-    with redis.Redis.from_url(queue_url) as client:
-        client.flushall()
-        wait_until(lambda: not client.dbsize(), 10, "an empty Valkey")
 
 
 def set_environment(queue_url: str, gate: Path) -> None:

@@ -31,6 +31,8 @@ _MIN_FILLED = 0.6
 _MAX_WORDS = 4.0
 _MAX_WORDS_WITH_NUMBERS = 8.0
 _MIN_NUMBERS = 0.4
+_MIN_WITH_DIGITS = 0.2
+_DIGIT = re.compile(r"\d")
 _MARK = re.compile(
     r"(?:[\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1\u2013\u2014\u00b7*-]|\(?\w{1,3}[.)]|\[\w+\])$"
 )
@@ -125,7 +127,10 @@ def _goes_on(run: Sequence[_Row], row: _Row) -> bool:
 
 def _table(run: Sequence[_Row], page: int, letters: Letters | None) -> Line | None:
     parts = [part.text for row in run for part in row.parts]
-    if sum(text.count(" ") + 1 for text in parts) > _MAX_WORDS_WITH_NUMBERS * len(parts):
+    words_a_part = sum(text.count(" ") + 1 for text in parts) / len(parts)
+    with_numbers = sum(_DIGIT.search(text) is not None for text in parts) / len(parts)
+    # Columns of prose end here, before each of their letters is asked for its place.
+    if words_a_part > (_MAX_WORDS if with_numbers < _MIN_WITH_DIGITS else _MAX_WORDS_WITH_NUMBERS):
         return None
     gap = _MIN_GAP * median(row.size for row in run)
     words = [[word for part in row.parts for word in _words(part, letters)] for row in run]

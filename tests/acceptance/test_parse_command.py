@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -159,7 +160,12 @@ def test_ctrl_c_ends_the_parser_process_too(tmp_path: Path) -> None:
         file.write("number,what\n")
         file.writelines(f"{number},a line that is read for a while\n" for number in range(200_000))
     started = subprocess.Popen(
-        [*PAGEMILL, "parse", str(path), "--json"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT
+        [*PAGEMILL, "parse", str(path), "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        # Whoever runs the tests in the background may have it ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     me = psutil.Process(started.pid)
     wait_until(lambda: bool(me.children()), 20, "a parser process")

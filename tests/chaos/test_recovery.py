@@ -25,7 +25,7 @@ from tests.chaos.site import EXECUTOR, now_ms, owner_of
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(1200)
-TRIES = int(os.environ.get("RECOVERY_TRIES", "8"))
+TRIES = int(os.environ.get("RECOVERY_TRIES", "4"))
 LEASE_S = ExecutorSettings().lease_s
 
 

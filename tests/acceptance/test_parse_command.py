@@ -167,11 +167,15 @@ def test_ctrl_c_ends_the_parser_process_too(tmp_path: Path) -> None:
         # Whoever runs the tests in the background may have it ignored.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
-    me = psutil.Process(started.pid)
-    wait_until(lambda: bool(me.children()), 20, "a parser process")
-    (child,) = me.children()
-    started.send_signal(signal.SIGINT)
-    error = started.communicate(timeout=20)[1]
+    try:
+        me = psutil.Process(started.pid)
+        wait_until(lambda: bool(me.children()), 20, "a parser process")
+        (child,) = me.children()
+        started.send_signal(signal.SIGINT)
+        error = started.communicate(timeout=20)[1]
+    finally:
+        started.kill()
+        started.communicate()
     assert started.returncode != 0
     assert b"Traceback" not in error
     wait_until(lambda: not child.is_running(), 5, "the parser process to be gone")

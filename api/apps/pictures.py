@@ -15,6 +15,7 @@ from api.apps.services import services
 from api.db.services.document_views import DocumentView
 from api.db.services.task_plan import read_options
 from common.errors import Backlogged
+from rag.flow.digest import password_mark
 from rag.parser.blocks import Box
 from rag.parser.picture_process import MAX_WIDTH, MIN_WIDTH, Shot, draw_one
 from rag.utils.picture_cache import PictureCache
@@ -114,6 +115,5 @@ def _name(shot: Shot, password: str, file_digest: str) -> str:
         parts.append("_".join(map(str, (shot.box.left, shot.box.right, shot.box.top, shot.box.bottom))))
     parts.append(str(shot.width))
     if password:
-        key = file_digest.encode()[:64]
-        parts.append(hashlib.blake2b(password.encode("utf-8", "replace"), key=key, digest_size=16).hexdigest())
+        parts.append(password_mark(password, file_digest)[:32])
     return "-".join(parts)

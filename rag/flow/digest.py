@@ -33,16 +33,16 @@ def task_digest(
         "profile": profile,
         "parser_version": parser_version,
         "chunks": chunking,
-        "options": _without_password(options, file_digest),
+        "options": msgspec.structs.replace(options, password=password_mark(options.password, file_digest)),
         "embedding": (embedding_model, embedding_dimension),
         "file_name": (file_name, filename_embd_weight) if filename_embd_weight else None,
     }
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
 
-def _without_password(options: ReadOptions, file_digest: str) -> ReadOptions:
-    """The password counts, but can't be guessed from the digest of another file with the same one."""
-    if not options.password:
-        return options
-    keyed = hashlib.blake2b(options.password.encode("utf-8", "surrogatepass"), key=file_digest.encode()[:64])
-    return msgspec.structs.replace(options, password=keyed.hexdigest())
+def password_mark(password: str, file_digest: str) -> str:
+    """What stands for a password where it counts: another one for each file, so that it can't be told from another
+    file with the same one. Empty where there is none."""
+    if not password:
+        return ""
+    return hashlib.blake2b(password.encode("utf-8", "surrogatepass"), key=file_digest.encode()[:64]).hexdigest()

@@ -159,7 +159,6 @@ class ReadOptions(msgspec.Struct, frozen=True):
 
     password: str = ""
     ocr: bool = True
-    html_tables: bool = False
 
 
 PLAIN = ReadOptions()

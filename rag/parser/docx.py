@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rag.parser.blocks import PLAIN, Block, FileKind, Profile, ReadOptions, Unit
+from rag.parser.blocks import PLAIN, Block, FileKind, Profile, ReadOptions
 from rag.parser.docx_body import Body
 from rag.parser.docx_package import Package
-from rag.parser.prose import first_heading
+from rag.parser.prose import first_heading, whole_profile
 from rag.parser.zip_parts import ZipParts
 
 
@@ -20,15 +20,7 @@ def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
         package = Package(parts, name)
         known = package.properties()
         heading = first_heading(Body(package).blocks(), name)
-    return Profile(
-        kind=FileKind.DOCX,
-        unit=Unit.WHOLE,
-        units=1,
-        title=known.get("title") or heading,
-        author=known.get("author", ""),
-        created=known.get("created", ""),
-        modified=known.get("modified", ""),
-    )
+    return whole_profile(FileKind.DOCX, known, heading)
 
 
 def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: ReadOptions = PLAIN) -> Iterator[Block]:

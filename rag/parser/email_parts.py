@@ -16,6 +16,7 @@ from common.errors import EmptyFile, UnreadableFile
 from rag.parser import kinds
 from rag.parser.blocks import PLAIN, Block, BlockKind, FileKind, Profile, ReadOptions, Unit
 from rag.parser.email_message import blocks_of_mail, header, parse, sent
+from rag.parser.file_key import FileKey, file_key
 
 MAX_MESSAGE_BYTES = 128 << 20
 _MAX_TITLE = 200
@@ -79,15 +80,14 @@ class _Index:
     """Where the messages of the last mailbox start, and, last of all, where it ends."""
 
     def __init__(self) -> None:
-        self._key: tuple[Path, int, int] | None = None
+        self._key: FileKey | None = None
         self._starts: array[int] = array("q")
 
     def starts(self, path: Path) -> array[int]:
-        stat = path.stat()
-        key = (path, stat.st_mtime_ns, stat.st_size)
+        key = file_key(path)
         if key != self._key:
             self._starts = array("q", _find_starts(path))
-            self._starts.append(stat.st_size)
+            self._starts.append(key.size)
             self._key = key
         return self._starts
 

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from common.errors import DocumentError
 from rag.parser.blocks import Profile
+from rag.parser.file_key import FileKey, file_key
 
 Row = TypeVar("Row")
 
@@ -18,14 +19,13 @@ class HeldRows(Generic[Row]):
 
     def __init__(self, open_rows: Callable[[Path, Profile], Iterator[Row]]) -> None:
         self._open_rows = open_rows
-        self._key: tuple[Path, int, int] | None = None
+        self._key: FileKey | None = None
         self._rows: Iterator[Row] = iter(())
         self._position = 0
 
     def seek(self, path: Path, profile: Profile, row: int) -> None:
         """The next row taken is `row`, counted from 0."""
-        stat = path.stat()
-        key = (path, stat.st_mtime_ns, stat.st_size)
+        key = file_key(path)
         if key != self._key or row < self._position:
             self._key, self._rows, self._position = key, self._open_rows(path, profile), 0
         while self._position < row and self.take() is not None:

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path, PurePath
 
 from common.errors import EmptyFile, EncryptedFile, UnreadableFile, WrongKind
+from rag.parser import ole
 from rag.parser.blocks import FileKind
 
 SUPPORTED = (
@@ -43,16 +44,13 @@ _BY_SUFFIX = {
 }
 _IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
 _BMP_HEADERS = (12, 40, 52, 56, 64, 108, 124)
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# The streams that tell what an OLE file is, by their names.
+# The streams that tell what an OLE file is.
 _OLE_STREAMS = (
-    ("EncryptedPackage", None),
-    ("WordDocument", FileKind.LEGACY_OFFICE),
-    ("PowerPoint Document", FileKind.LEGACY_OFFICE),
-    ("Workbook", FileKind.SHEETS),
-    ("Book", FileKind.SHEETS),
+    (ole.ENCRYPTED_PACKAGE, None),
+    (ole.WORD, FileKind.LEGACY_OFFICE),
+    (ole.POWERPOINT, FileKind.LEGACY_OFFICE),
+    *((name, FileKind.SHEETS) for name in ole.WORKBOOKS),
 )
-_OLE_DIRECTORY_BYTES = 16384
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "a gzip archive"),
     (b"BZh", "a bzip2 archive"),
@@ -117,7 +115,7 @@ def _packed_kind(path: Path, name: str, head: bytes) -> FileKind | None:
     """What is in a ZIP or an OLE container; None for other files, and for containers of something else."""
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped_kind(path, name)
-    return _ole_kind(path, name) if head.startswith(_OLE) else None
+    return _ole_kind(path, name) if head.startswith(ole.MAGIC) else None
 
 
 def _zipped_kind(path: Path, name: str) -> FileKind | None:
@@ -133,14 +131,9 @@ def _zipped_kind(path: Path, name: str) -> FileKind | None:
 
 
 def _ole_kind(path: Path, name: str) -> FileKind | None:
-    """The names of the streams stand in a directory whose place the header tells."""
-    with path.open("rb") as file:
-        header = file.read(512)
-        if len(header) < 512:
-            raise UnreadableFile(f"{name} is cut off: the start of an old Office file and no more")
-        sector_bytes = 1 << min(int.from_bytes(header[30:32], "little"), 16)
-        file.seek((int.from_bytes(header[48:52], "little") + 1) * sector_bytes)
-        directory = file.read(_OLE_DIRECTORY_BYTES)
+    if path.stat().st_size < ole.HEADER_BYTES:
+        raise UnreadableFile(f"{name} is cut off: the start of an old Office file and no more")
+    directory = ole.directory(path)
     for stream, kind in _OLE_STREAMS:
         if stream.encode("utf-16-le") in directory:
             if kind is None:
@@ -211,7 +204,7 @@ def _describe(head: bytes, text: bool) -> str:
 def _signature(head: bytes, text: bool) -> str:
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "a ZIP archive"
-    if head.startswith(_OLE):
+    if head.startswith(ole.MAGIC):
         return "an old Office file of an unknown kind"
     if _is_image(head):
         return "a picture"

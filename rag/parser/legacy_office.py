@@ -22,6 +22,7 @@ import msgspec
 from common.errors import EncryptedFile, UnreadableFile, WrongKind
 from rag.parser import ole
 from rag.parser.blocks import PLAIN, Block, FileKind, Profile, ReadOptions, Unit
+from rag.parser.file_key import FileKey, file_key
 
 CONVERT_TIMEOUT_S = 120
 MAX_CONVERTED_BYTES = 1 << 30
@@ -53,13 +54,12 @@ class _Held:
     """The file that was converted last."""
 
     def __init__(self) -> None:
-        self._key: tuple[Path, int, int, str] | None = None
+        self._key: tuple[FileKey, str] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._converted = Path()
 
     def get(self, path: Path, name: str, target: str) -> Path:
-        stat = path.stat()
-        key = (path, stat.st_mtime_ns, stat.st_size, target)
+        key = (file_key(path), target)
         if key != self._key or not self._converted.exists():
             self.drop()
             self._folder = tempfile.TemporaryDirectory(prefix="pagemill-office-", ignore_cleanup_errors=True)

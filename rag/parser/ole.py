@@ -10,13 +10,25 @@ WORD = "WordDocument"
 POWERPOINT = "PowerPoint Document"
 ENCRYPTED_PACKAGE = "EncryptedPackage"
 ENCRYPTED_POWERPOINT = "EncryptedSummary"
+WORKBOOKS = ("Workbook", "Book")
+HEADER_BYTES = 512
 
 _READ_BYTES = 1 << 20
+_DIRECTORY_BYTES = 16384
 
 
 def is_container(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
+
+
+def directory(path: Path) -> bytes:
+    """The start of the container's own list of streams, whose names are UTF-16."""
+    with path.open("rb") as file:
+        header = file.read(HEADER_BYTES)
+        sector_bytes = 1 << min(int.from_bytes(header[30:32], "little"), 16)
+        file.seek((int.from_bytes(header[48:52], "little") + 1) * sector_bytes)
+        return file.read(_DIRECTORY_BYTES)
 
 
 def streams(path: Path, names: Collection[str]) -> set[str]:

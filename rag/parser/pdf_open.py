@@ -14,6 +14,7 @@ import pypdfium2.raw as pdfium_c
 
 from common.errors import EncryptedFile, UnreadableFile
 from rag.parser.blocks import PLAIN, ReadOptions
+from rag.parser.file_key import file_key
 from rag.parser.layout import Page
 from rag.parser.pdf_page import read_page
 
@@ -25,7 +26,7 @@ class OpenFile:
 
     def __init__(self, path: Path, name: str, password: str) -> None:
         self.path = path
-        self.key = _key(path, password)
+        self.key = (file_key(path), password)
         self.document = _load(path, name, password)
         self._sampled: dict[int, Page] = {}
 
@@ -55,7 +56,7 @@ class _Held:
         self._open: OpenFile | None = None
 
     def get(self, path: Path, name: str, password: str) -> OpenFile:
-        if self._open is not None and self._open.key == _key(path, password):
+        if self._open is not None and self._open.key == (file_key(path), password):
             return self._open
         self.release()
         self._open = OpenFile(path, name, password)
@@ -80,11 +81,6 @@ def open_file(path: Path, name: str, options: ReadOptions = PLAIN) -> OpenFile:
 def release() -> None:
     """Close the file that was read last."""
     _held.release()
-
-
-def _key(path: Path, password: str) -> tuple[Path, int, int, str]:
-    stat = path.stat()
-    return path, stat.st_mtime_ns, stat.st_size, password
 
 
 def _load(path: Path, name: str, password: str) -> pdfium.PdfDocument:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from common.errors import EmptyFile
-from rag.parser.blocks import Block, BlockKind
+from rag.parser.blocks import Block, BlockKind, FileKind, Profile, Unit
 from rag.parser.text import MAX_CHARS
 
 MAX_NOTE = 4 * MAX_CHARS
@@ -39,6 +39,19 @@ def joined_code(blocks: Iterable[Block]) -> Iterator[Block]:
             yield block
     if held:
         yield Block(kind=BlockKind.CODE, text="\n".join(held), page=1)
+
+
+def whole_profile(kind: FileKind, known: Mapping[str, str], heading: str) -> Profile:
+    """Of a document that is one unit, from what its properties say; its first heading stands in for a title."""
+    return Profile(
+        kind=kind,
+        unit=Unit.WHOLE,
+        units=1,
+        title=known.get("title") or heading,
+        author=known.get("author", ""),
+        created=known.get("created", ""),
+        modified=known.get("modified", ""),
+    )
 
 
 def first_heading(blocks: Iterable[Block], name: str) -> str:

@@ -17,6 +17,7 @@ from common.errors import EmptyFile, EncryptedFile, UnreadableFile
 from rag.flow.split import ROW_GROUP
 from rag.parser import sheet_guard
 from rag.parser.blocks import PLAIN, Block, BlockKind, FileKind, Profile, ReadOptions, Sheet, Unit
+from rag.parser.file_key import FileKey, file_key
 from rag.parser.row_blocks import RowBlocks
 from rag.parser.sheet_properties import properties
 from rag.parser.sheet_rows import Layout, filled_rows, find_layout, texts
@@ -162,12 +163,11 @@ class _Held:
     """The workbook that was read last."""
 
     def __init__(self) -> None:
-        self._key: tuple[Path, int, int] | None = None
+        self._key: FileKey | None = None
         self._book: _Book | None = None
 
     def get(self, path: Path, name: str) -> _Book:
-        stat = path.stat()
-        key = (path, stat.st_mtime_ns, stat.st_size)
+        key = file_key(path)
         if self._book is not None and self._key == key:
             return self._book
         if self._book is not None:

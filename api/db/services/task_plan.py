@@ -65,7 +65,6 @@ def read_options(parser_config: Mapping[str, Any]) -> ReadOptions:
     return ReadOptions(
         password=parser_config.get("password") or "",
         ocr=parser_config.get("layout_recognize") != "Plain Text",
-        html_tables=bool(parser_config.get("html4excel")),
     )
 
 

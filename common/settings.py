@@ -86,7 +86,9 @@ class EmbeddingSettings(_Section):
 
 class ExecutorSettings(_Section):
     processes: int = Field(0, ge=0, description="Executors that `pagemill up` runs; 0: one per core.")
-    max_concurrent_tasks: int = Field(6, ge=3, description="Tasks in work at once in one executor.")
+    max_concurrent_tasks: Positive = Field(
+        6, description="Tasks in work at once in one executor; now and then two more."
+    )
     max_parsers: Positive = Field(1, description="Parser processes of one executor.")
     max_embedders: Positive = Field(1, description="Tasks that embed at once in one executor.")
     max_index_writers: Positive = Field(1, description="Tasks that write to the index at once in one executor.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
 import signal
 import sqlite3
 import threading
@@ -22,14 +21,17 @@ from common.errors import IndexUnavailable, SettingsError
 from common.settings import Settings
 from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
-from rag.utils.embedded_folder import NO_MARK, Folder, Mark, open_bell, read_mark, store_mark, try_lock
+from rag.utils.embedded_bell import Bell
+from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark, store_mark, try_lock
 from rag.utils.embedded_text import VERSION, TextWriter, remove_others
 
 logger = logging.getLogger(__name__)
 
-# How often it looks without having heard the bell, and where there is no bell.
+# How often it looks without having heard the bell.
 _LOOK_S = 0.5
-_LOOK_UNCALLED_S = 0.1
+# Where somebody waits for a commit, the pause before it is so many times the CPU time of the last: any number of
+# documents that end one by one must not make it commit all the time.
+_PAUSE_PER_CPU = 2.0
 _PAUSE_AFTER_ERROR_S = 1.0
 _COMPACT_SLICE = 5000
 
@@ -73,10 +75,10 @@ class Indexer:
     def run(self, stop: threading.Event) -> None:
         """Index until `stop` is set; the commit under way is finished first. Outages are waited out."""
         self._folder.create()
-        bell = open_bell(self._folder)
+        bell = Bell(self._folder)
         try:
             while not stop.is_set():
-                began = time.monotonic()
+                began, began_cpu = time.monotonic(), time.process_time()
                 try:
                     done = self.run_once()
                 except IndexUnavailable as exc:
@@ -84,12 +86,12 @@ class Indexer:
                     stop.wait(_PAUSE_AFTER_ERROR_S)
                     continue
                 if done == 0 and self._rebuild_row is None:
-                    _wait_for_bell(bell)
+                    bell.wait_rung(_LOOK_S)
                 elif done < self._config.slice_rows:
-                    stop.wait(max(0.0, began + self._config.commit_s - time.monotonic()))
+                    left_s = began + self._config.commit_s - time.monotonic()
+                    _pause(bell, left_s, _PAUSE_PER_CPU * (time.process_time() - began_cpu))
         finally:
-            if bell is not None:
-                os.close(bell)
+            bell.close()
             self.close()
 
     def run_once(self) -> int:
@@ -259,15 +261,11 @@ def _note(number: int, frame: FrameType | None) -> None:
     logger.info("told to stop by %s", signal.Signals(number).name)
 
 
-def _wait_for_bell(bell: int | None) -> None:
-    if bell is None:
-        time.sleep(_LOOK_UNCALLED_S)
-        return
-    poll = select.poll()
-    poll.register(bell, select.POLLIN)
-    if poll.poll(_LOOK_S * 1000):
-        with contextlib.suppress(BlockingIOError):
-            os.read(bell, 65536)
+def _pause(bell: Bell, longest_s: float, least_s: float) -> None:
+    """Let entries gather for the next commit, but not for long when somebody waits for it."""
+    began = time.monotonic()
+    if bell.wait_awaited(longest_s):
+        time.sleep(max(0.0, began + min(least_s, longest_s) - time.monotonic()))
 
 
 @contextlib.contextmanager

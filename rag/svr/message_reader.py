@@ -13,17 +13,15 @@ from common.ids import new_token
 from rag.svr.fence import steady_s
 from rag.svr.outbox import Outbox
 from rag.svr.rows_thread import Reply, RowsThread
-from rag.utils.redis_conn import PRIORITIES, Message, Queue
+from rag.utils.redis_conn import Message, Queue
 
 log = logging.getLogger(__name__)
-# With fewer free slots than streams, only the most urgent streams are waited on, and the rest looked at this often.
-_PARTIAL_WAIT_S = 0.2
 _WAIT_S = 1.0
 _OUTAGE_PAUSE_S = 0.5
 
 
 class Slots:
-    """How many more tasks this executor may take. Thread-safe."""
+    """How many more tasks this executor may take; below 0 when it took some that it had no slot for. Thread-safe."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -103,8 +101,8 @@ class MessageReader:
         found = self._messages.read(self._owner, free)
         if found:
             return found
-        wait_s = _WAIT_S if free >= len(PRIORITIES) else _PARTIAL_WAIT_S
-        return self._messages.wait_messages(self._owner, free, wait_s)
+        # It may bring one message of each stream, more than there are slots: they are taken, and the slots owed.
+        return self._messages.wait_messages(self._owner, _WAIT_S)
 
     def _claim(self, found: Sequence[Message]) -> None:
         sent_s = steady_s()

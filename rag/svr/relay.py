@@ -7,7 +7,6 @@ one comparison repairs a flush, a failover, a lost publish and a message that a 
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from dataclasses import dataclass
@@ -17,16 +16,11 @@ from api.db.services.role_service import RoleService
 from common.errors import Outage, SettingsError
 from common.settings import RelaySettings
 from rag.svr.role_loop import Leadership, Role
+from rag.svr.stream_window import StreamWindow
 from rag.utils.redis_conn import Queue, Ring
 
 log = logging.getLogger(__name__)
 ROLE = "relay"
-_LARGEST_WINDOW = 4096
-# What was taken longer ago than about this counts for little in the speed that is measured.
-_MEMORY_S = 1.0
-# How much work stands in the streams: as little as keeps the executors busy until the relay's next turn, since whoever
-# comes new stands behind it.
-_AHEAD_S = 0.1
 # Acks alone make the relay fill a large window only once so much of it is free: many at once cost little more than one.
 _LEAST_ROOM = 0.25
 _OUTAGE_PAUSE_S = 0.5
@@ -52,10 +46,9 @@ class Relay:
         self._holder = config.holder
         self._rows = rows
         self._messages = messages
+        self._window = StreamWindow(config.settings.window)
         self._left_standing = 0
         self._least_room = 0.0
-        self._taken = 0.0
-        self._looked_s = 0.0
         self._is_full = False
         self._repair_due_s = 0.0
 
@@ -86,7 +79,8 @@ class Relay:
     def publish(self) -> int:
         """Fill the streams up to the window. Returns how many tasks were published."""
         standing = self._messages.standing()
-        window = self._fit_window(standing)
+        taken = max(0, self._left_standing - standing)
+        window = self._window.fit(taken, time.monotonic(), was_full=self._is_full)
         room = window - standing
         worth_it = room >= self._least_room * window or standing <= self._settings.window
         chosen = self._rows.mark_next(room) if worth_it else []
@@ -106,21 +100,15 @@ class Relay:
         repaired = self._rows.unmark(taken | (set(marked) - standing))
         if left_over:
             self._messages.ack(left_over)
-        alive = {beat.said.get("owner") for beat in self._messages.executors() if beat.is_alive}
-        for consumer in self._messages.idle_consumers(_CONSUMER_IDLE_MS) - alive - {self._holder}:
+        alive = [beat for beat in self._messages.executors() if beat.is_alive]
+        self._window.slots = sum(beat.said.get("slots", 0) for beat in alive)
+        owners = {beat.said.get("owner") for beat in alive}
+        for consumer in self._messages.idle_consumers(_CONSUMER_IDLE_MS) - owners - {self._holder}:
             self._messages.forget_consumer(consumer)
         if repaired:
             log.warning("relay: %d published tasks were nowhere in the streams and are sent again", repaired)
             self.publish()
         return repaired
-
-    def _fit_window(self, standing: int) -> int:
-        """By how much the executors took of late."""
-        now_s = time.monotonic()
-        taken = max(0, self._left_standing - standing)
-        self._taken = self._taken * math.exp((self._looked_s - now_s) / _MEMORY_S) + taken
-        self._looked_s = now_s
-        return max(self._settings.window, min(int(self._taken / _MEMORY_S * _AHEAD_S), _LARGEST_WINDOW))
 
     def _pause_s(self) -> float:
         # With the window full, what becomes due must wait for room anyway, and an ack rings.

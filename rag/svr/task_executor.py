@@ -107,9 +107,9 @@ class Executor:
             parsers=parsers,
             embedder=await trio.to_thread.run_sync(PackagedEmbedder, settings.embedding),
             index=EmbeddedIndex(settings.index_dir, settings.index),
-            embedders=trio.CapacityLimiter(settings.executor.max_embedders),
-            index_writers=trio.CapacityLimiter(settings.executor.max_index_writers),
             readers=FairLine(settings.executor.max_parsers),
+            embedders=FairLine(settings.executor.max_embedders),
+            index_writers=FairLine(settings.executor.max_index_writers),
             on_bad_page=settings.parser.on_bad_page,
         )
 

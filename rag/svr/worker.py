@@ -58,9 +58,9 @@ class WorkerParts:
     parsers: ParserPool
     embedder: Embedder
     index: DocIndex
-    embedders: trio.CapacityLimiter
-    index_writers: trio.CapacityLimiter
     readers: FairLine
+    embedders: FairLine
+    index_writers: FairLine
     on_bad_page: str = "skip"
     findable_waiters: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
 
@@ -220,14 +220,16 @@ async def _write(work: Work, parts: WorkerParts, records: Sequence[ChunkRecord],
         parts.index.make_durable(seq)  # before the row says DONE: a power cut must not part the two
         return seq
 
-    return await trio.to_thread.run_sync(write, limiter=parts.index_writers)
+    async with parts.index_writers.turn(work.task.tenant_id):
+        return await trio.to_thread.run_sync(write)
 
 
 async def _embed_and_write(work: Work, parts: WorkerParts, chunks: Sequence[_Findable], first: int) -> int:
     # Words, and not the tags of a table, give a chunk its meaning.
     texts = [plain_text(found.chunk.text) for found in chunks]
-    with work.during("embedding"):
-        vectors = await trio.to_thread.run_sync(parts.embedder.embed, texts, limiter=parts.embedders)
+    async with parts.embedders.turn(work.task.tenant_id):
+        with work.during("embedding"):
+            vectors = await trio.to_thread.run_sync(parts.embedder.embed, texts)
     records = [_record(work.task, first + offset, found) for offset, found in enumerate(chunks)]
     with work.during("indexing"):
         return await _write(work, parts, records, vectors)

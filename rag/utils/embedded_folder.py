@@ -1,5 +1,5 @@
-"""The embedded index's folder: where its files stand, the lock writers take, the bell that wakes the indexer,
-and the mark of how far the indexer came.
+"""The embedded index's folder: where its files stand, the lock writers take, and the mark of how far the indexer
+came.
 
 What is in the files is known to embedded_log.py (SQLite) and embedded_text.py (tantivy)."""
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -128,26 +127,3 @@ def try_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def ring(folder: Folder) -> None:
-    """Wake the indexer. Nobody hears it when none runs; it looks at the log when it starts."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder.bell, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            os.write(descriptor, b".")
-        finally:
-            os.close(descriptor)
-
-
-def open_bell(folder: Folder) -> int | None:
-    """The indexer's end of the bell, a named pipe; None where the file system has none."""
-    try:
-        if folder.bell.exists() and not stat.S_ISFIFO(folder.bell.stat().st_mode):
-            folder.bell.unlink()
-        with contextlib.suppress(FileExistsError):
-            os.mkfifo(folder.bell, 0o600)
-        # Open for writing too, or the pipe would report its end whenever the last writer closes it.
-        return os.open(folder.bell, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None

@@ -19,7 +19,8 @@ from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
 from rag.utils import embedded_writes as writes
 from rag.utils.doc_index import ChunkPage, ChunkRecord, Hit, Query, Scope, Vectors
-from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark, ring
+from rag.utils.embedded_bell import ring
+from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark
 from rag.utils.embedded_text import TextReader, TextView
 from rag.utils.embedded_vectors import VectorReader
 
@@ -108,6 +109,8 @@ class EmbeddedIndex:
     def wait_findable(self, sequence: int, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
         with _translated():
+            if not self._passed(read_mark(self._folder), sequence):
+                ring(self._folder, awaited=True)
             while not self._passed(read_mark(self._folder), sequence):
                 if time.monotonic() >= deadline:
                     return False

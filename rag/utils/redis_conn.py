@@ -144,11 +144,9 @@ class Queue:
                 found += self._read_group(consumer, [priority], count - len(found), None)
         return found
 
-    def wait_messages(self, consumer: str, slots: int, timeout_s: float) -> list[Message]:
-        """Block until something comes or the time is up; at most `slots` messages.
-
-        COUNT is per stream, so a wait covers only as many streams as there are slots, the most urgent ones."""
-        return self._read_group(consumer, PRIORITIES[:slots], 1, timeout_s)
+    def wait_messages(self, consumer: str, timeout_s: float) -> list[Message]:
+        """Block until something comes or the time is up. COUNT is per stream: at most one message of each."""
+        return self._read_group(consumer, PRIORITIES, 1, timeout_s)
 
     def ack(self, messages: Sequence[Message]) -> None:
         """Acknowledge and delete together: what is claimed is the lease's, not the stream's. Rings the relay in the

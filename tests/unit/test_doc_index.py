@@ -17,7 +17,8 @@ from common.settings import IndexSettings
 from rag.svr.indexer import Config, Indexer
 from rag.utils import embedded_index
 from rag.utils.doc_index import ChunkRecord, DocIndex, Hit, Query, Scope, Vectors
-from rag.utils.embedded_folder import Folder, ring
+from rag.utils.embedded_bell import ring
+from rag.utils.embedded_folder import Folder
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.terms import analyse
 
@@ -442,3 +443,20 @@ class TestEmbeddedWithoutAnIndexer:
         assert counts == [0] * 12
         for one in made:
             one.close()
+
+
+def test_a_commit_that_somebody_waits_for_comes_before_its_time(tmp_path: Path) -> None:
+    index = EmbeddedIndex(tmp_path / "index", IndexSettings())
+    stop = threading.Event()
+    indexer = Indexer(Config(tmp_path / "index", commit_s=30.0, heap_bytes=15_000_000))
+    thread = threading.Thread(target=indexer.run, args=(stop,))
+    thread.start()
+    try:
+        for number in range(3):
+            sequence = index.upsert([chunk(f"c{number}")], axis(0)[None])
+            assert index.wait_findable(sequence, WAIT_S), "the indexer slept through it"
+    finally:
+        stop.set()
+        ring(Folder(tmp_path / "index"), awaited=True)
+        index.close()
+        thread.join()

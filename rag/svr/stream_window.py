@@ -10,20 +10,20 @@ _LARGEST = 4096
 _AHEAD_S = 0.1
 # What was taken longer ago than about this counts for little in the speed that is measured.
 _MEMORY_S = 1.0
+# Of slow tasks the executors have enough in hand; what stands in the streams counts only for fast ones.
+_IN_HAND = 12
 # Speed is believed only as far as it was watched: a short burst into free slots is no speed.
 _DOUBT_S = 0.05
 
 
 class StreamWindow:
-    """By how fast executors took tasks while there were enough of them. What they hold in their slots already keeps
-    them busy too: only the rest has to stand in the streams."""
+    """By how fast executors took tasks while there were enough of them."""
 
     def __init__(self, least: int) -> None:
         self._least = least
         self._taken = 0.0
         self._watched_s = 0.0
         self._looked_s: float | None = None
-        self.slots = 0
 
     def fit(self, taken: int, now_s: float, *, was_full: bool) -> int:
         """The size from now on. `taken` since the last call, before which the streams were full or not."""
@@ -33,4 +33,4 @@ class StreamWindow:
         self._taken = self._taken * kept + taken
         self._watched_s = self._watched_s * kept + (passed_s if was_full else 0.0)
         speed = self._taken / (self._watched_s + _DOUBT_S)
-        return max(self._least, min(int(speed * _AHEAD_S) - self.slots, _LARGEST))
+        return max(self._least, min(int(speed * _AHEAD_S) - _IN_HAND, _LARGEST))

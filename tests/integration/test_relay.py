@@ -100,16 +100,6 @@ def test_the_window_follows_what_was_taken(world: World, queue: Queue, monkeypat
     assert relay.publish() == 8  # that speed is long ago
 
 
-def test_slots_of_live_executors_need_nothing_in_the_streams(world: World, queue: Queue) -> None:
-    world.parsing.start([world.document() for _ in range(60)])
-    relay = relay_of(world, queue, window=2)
-    queue.beat("e1", {"owner": "e1:boot", "slots": 100, "now": queue.now_s()})
-    relay.repair()
-    for _ in range(10):
-        assert relay.publish() == 2
-        queue.ack(queue.read("e1", 100))
-
-
 def test_a_flush_is_repaired(world: World, queue: Queue) -> None:
     docs = [world.document() for _ in range(5)]
     world.parsing.start(docs)

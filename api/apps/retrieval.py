@@ -12,7 +12,9 @@ from api.apps.envelope import DATA, ApiError, plain
 from api.apps.requests import bounded, id_list, loose_body, shown, text
 from api.apps.services import services
 from api.apps.views import answer_json
+from api.db.services.metadata_conditions import Conditions, read_conditions
 from api.db.services.retrieval_service import Question
+from common.errors import InvalidInput
 
 bp = Blueprint("retrieval", __name__)
 bp.before_request(require_caller)
@@ -41,6 +43,7 @@ def retrieve() -> Response:
         vector_similarity_weight=_share(body, "vector_similarity_weight", 0.3),
         top_k=_top_k(body),
         highlight=_highlight(body),
+        metadata=_conditions(body),
     )
     if not question.strip():
         return plain({"total": 0, "chunks": [], "doc_aggs": {}})
@@ -82,8 +85,13 @@ def _require_supported(body: Mapping[str, Any]) -> None:
             raise ApiError(DATA, f"`{key}` needs a chat model, and this server has none")
     if body.get("rerank_id"):
         raise ApiError(DATA, "`rerank_id` names a model that this server does not have")
-    if body.get("metadata_condition"):
-        raise ApiError(DATA, "`metadata_condition` is not supported")
+
+
+def _conditions(body: Mapping[str, Any]) -> Conditions | None:
+    try:
+        return read_conditions(body.get("metadata_condition"))
+    except InvalidInput as exc:
+        raise ApiError(DATA, exc.public_message) from exc
 
 
 def _share(body: Mapping[str, Any], key: str, default: float) -> float:

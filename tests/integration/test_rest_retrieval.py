@@ -20,6 +20,31 @@ def world(tmp_path: Path) -> Iterator[RestWorld]:
         yield opened
 
 
+def note(document_id: str, **metadata: object) -> None:
+    Document.update(meta_fields=metadata).where(Document.id == document_id).execute()
+
+
+def test_metadata_chooses_the_documents_that_are_searched(world: RestWorld) -> None:
+    dataset_id = world.dataset()
+    old, new = world.document(dataset_id, "old.txt"), world.document(dataset_id, "new.txt")
+    world.ingest(dataset_id, old, ["The river Danube flows through Vienna."])
+    world.ingest(dataset_id, new, ["The river Rhine flows through Basel."])
+    note(old, year=1999)
+    note(new, year=2024, tags=["Draft"])
+
+    def names(*conditions: tuple[str, str, object], logic: str = "and", **fields: Any) -> set[str]:
+        asked = [{"name": n, "comparison_operator": o, "value": v} for n, o, v in conditions]
+        answer = ask(world, dataset_id, "river", metadata_condition={"logic": logic, "conditions": asked}, **fields)
+        return {chunk["document_keyword"] for chunk in answer["chunks"]}
+
+    assert names() == {"old.txt", "new.txt"}
+    assert names(("year", ">", 2000)) == {"new.txt"}
+    assert names(("tags", "is", "draft"), ("year", "<", 2000)) == set()
+    assert names(("tags", "is", "draft"), ("year", "<", 2000), logic="or") == {"old.txt", "new.txt"}
+    assert names(("tags", "empty", "")) == {"old.txt"}
+    assert names(("year", ">", 2000), document_ids=[old]) == {"old.txt"}
+
+
 CHUNK_KEYS = {
     "id", "content", "document_id", "docnm_kwd", "important_keywords", "questions", "tag_kwd", "dataset_id",
     "image_id", "available", "positions", "doc_type_kwd",
@@ -150,7 +175,8 @@ def test_only_the_documents_asked_for(world: RestWorld, place: tuple[str, str]) 
         ({"vector_similarity_weight": 2}, "`vector_similarity_weight` should be a number from 0 to 1"),
         ({"rerank_id": "m"}, "`rerank_id`"),
         ({"keyword": True}, "`keyword` needs a chat model"),
-        ({"metadata_condition": {"conditions": []}}, "`metadata_condition`"),
+        ({"metadata_condition": ["a"]}, "`metadata_condition` should be an object"),
+        ({"metadata_condition": {"conditions": [{"name": "a", "comparison_operator": "~"}]}}, "is not known"),
     ],
 )
 def test_bad_retrieval_bodies(world: RestWorld, fields: dict[str, Any], text: str) -> None:

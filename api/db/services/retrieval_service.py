@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from peewee import fn
 
 from api.db.database import Rows
 from api.db.models import Document
 from api.db.services.highlight import highlight
+from api.db.services.metadata_conditions import Conditions
+from api.db.services.metadata_service import MetadataService
 from api.db.services.visibility import SearchedDocument, searched_documents
 from rag.utils.doc_index import ChunkRecord, DocIndex, Hit, Query
 from rag.utils.embedder import Embedder
@@ -26,6 +28,8 @@ _ROUNDS = 3
 
 @dataclass(frozen=True)
 class Question:
+    """`metadata` chooses documents where none are named."""
+
     text: str
     dataset_ids: tuple[str, ...]
     document_ids: tuple[str, ...] = ()
@@ -35,6 +39,7 @@ class Question:
     vector_similarity_weight: float = 0.3
     top_k: int = 1024
     highlight: bool = False
+    metadata: Conditions | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,11 @@ class RetrievalService:
         wanted = min(start + window, question.top_k)
         if wanted <= start:
             return Answer(0, [], [])
+        if question.metadata is not None and not question.document_ids:
+            chosen = MetadataService(self._rows).documents_meeting(tenant_id, question.dataset_ids, question.metadata)
+            if not chosen:
+                return Answer(0, [], [])
+            question = replace(question, document_ids=chosen)
         seen = self._search(tenant_id, question, terms, wanted)
         found = _families(seen.hits)
         # Without a weight for meaning a threshold says nothing: word scores depend on how rare the words are.

@@ -18,6 +18,7 @@ from api.apps import (
     retrieval,
     system,
     tasks,
+    toc,
     uploads,
 )
 from api.apps.services import Services, provide
@@ -41,6 +42,7 @@ def create_app(services: Services) -> Flask:
         documents.bp,
         parsing.bp,
         chunks.bp,
+        toc.bp,
         pictures.bp,
         retrieval.bp,
         tasks.bp,

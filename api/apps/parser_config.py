@@ -68,6 +68,7 @@ class ParserConfig(Strict):
     delimiter: Annotated[str, Field(min_length=1)] = "\n"
     overlapped_percent: Annotated[float, Field(ge=0, le=90)] = 0
     html4excel: bool = False
+    toc_extraction: bool = False
     layout_recognize: str = "DeepDOC"
     tag_kb_ids: list[str] = []
     topn_tags: Annotated[int, Field(ge=1, le=10)] = 1

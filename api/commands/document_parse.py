@@ -53,6 +53,7 @@ class Asked:
     password_file: Path | None = None
     ocr: bool = True
     blocks: bool = False
+    toc: bool = False
     output: Output = Output.LISTING
     draw: Path | None = None
 
@@ -100,6 +101,7 @@ def _how(asked: Asked) -> tuple[ChunkSettings, ReadOptions]:
     config = parser_config(asked.method, {"chunk_token_num": asked.chunk_tokens, "delimiter": asked.delimiter})
     if not asked.ocr:
         config["layout_recognize"] = "Plain Text"
+    config["pages"] = asked.pages
     if asked.password_file is not None:
         config["password"] = _password(asked.password_file)
     return chunk_settings(asked.method, config), read_options(config)
@@ -175,11 +177,13 @@ def _ignore(_: int) -> None:
 def _show(asked: Asked, reading: Reading) -> None:
     match asked.output:
         case Output.JSON:
-            parse_output.print_as_json(asked.file, reading, blocks=asked.blocks)
+            parse_output.print_as_json(asked.file, reading, blocks=asked.blocks, toc=asked.toc)
         case Output.MARKDOWN:
             typer.echo(to_markdown(reading.profile, reading.blocks), nl=False)
         case Output.HTML:
             typer.echo(to_html(reading.profile, reading.blocks, asked.file.name), nl=False)
+        case Output.LISTING if asked.toc:
+            parse_output.print_toc(asked.file, reading)
         case Output.LISTING:
             parse_output.print_listing(asked.file, reading, blocks=asked.blocks)
 

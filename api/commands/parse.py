@@ -23,6 +23,9 @@ def parse(
     ] = None,
     ocr: Annotated[bool, typer.Option("--ocr/--no-ocr", help="Read the text in pictures of pages.")] = True,
     blocks: Annotated[bool, typer.Option("--blocks", help="Show what was read, before it is cut into chunks.")] = False,
+    toc: Annotated[
+        bool, typer.Option("--toc", help="Show the table of contents; with --json, beside the rest.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the blocks as Markdown.")] = False,
     as_html: Annotated[bool, typer.Option("--html", help="Print the blocks as one HTML page.")] = False,
@@ -40,6 +43,8 @@ def parse(
     ]
     if len(chosen) > 1:
         raise typer.BadParameter("only one of --json, --markdown and --html can be given")
+    if toc and (as_markdown or as_html):
+        raise typer.BadParameter("--toc is a listing of its own, or goes with --json")
     try:
         ranges = page_ranges(pages)
     except ValueError as exc:
@@ -53,6 +58,7 @@ def parse(
         password_file=password_file,
         ocr=ocr,
         blocks=blocks,
+        toc=toc,
         output=chosen[0] if chosen else Output.LISTING,
         draw=draw,
     )

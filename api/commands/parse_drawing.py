@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -42,9 +43,10 @@ def draw_pages(file: Path, folder: Path, reading: Reading, password: str, pages:
                 if isinstance(answer, Refused):
                     say(f"pagemill: page {page} can't be drawn: {printable(answer.message)}", err, "red")
                     continue
-                blocks = [(number, block) for number, block in numbered if block.page == page]
+                blocks = [(number, block) for number, block in numbered if any(b.page == page for b in places(block))]
                 chunks = [[box for box in chunk.boxes if box.page == page] for chunk in reading.chunks]
-                yield _marked(Path(shot.out), folder, answer, blocks, [boxes for boxes in chunks if boxes])
+                found = _Found(page, blocks, [boxes for boxes in chunks if boxes])
+                yield _marked(Path(shot.out), folder, answer, found)
 
 
 def places(block: Block) -> tuple[Box, ...]:
@@ -63,18 +65,24 @@ def _make(folder: Path) -> None:
         raise _unwritable(folder, exc) from exc
 
 
-def _marked(
-    drawn: Path, folder: Path, made: Made, blocks: Sequence[tuple[int, Block]], chunks: Sequence[Sequence[Box]]
-) -> Path:
+class _Found(NamedTuple):
+    """What stands on a page: numbered blocks, which may also stand on others, and the boxes of each chunk there."""
+
+    page: int
+    blocks: Sequence[tuple[int, Block]]
+    chunks: Sequence[Sequence[Box]]
+
+
+def _marked(drawn: Path, folder: Path, made: Made, found: _Found) -> Path:
     place = folder / drawn.name
     with Image.open(drawn, formats=("PNG",)) as picture:
         canvas = picture.convert("RGB")
     pen = ImageDraw.Draw(canvas)
-    for boxes in chunks:
+    for boxes in found.chunks:
         pen.rectangle(_pixels(_around(boxes), made.scale, _CHUNK_MARGIN), outline=_CHUNK, width=2)
-    for number, block in blocks:
+    for number, block in found.blocks:
         colour = _COLOURS[block.kind]
-        for box in places(block):
+        for box in (box for box in places(block) if box.page == found.page):
             sides = _pixels(box, made.scale)
             pen.rectangle(sides, outline=colour, width=1)
             _label(pen, sides[:2], str(number), colour)

@@ -15,6 +15,7 @@ from rich.text import Text
 from api.commands.options import out, print_json, printable
 from api.db.services.task_requests import BadRange
 from rag.flow.chunk import Chunk
+from rag.flow.contents import Entry, table_of_contents
 from rag.parser.blocks import Block, BlockKind, Profile, Unit
 from rag.svr.parser_protocol import ParsedChunk
 
@@ -67,16 +68,35 @@ def summary(file: Path, reading: Reading) -> str:
     return ", ".join(parts)
 
 
-def print_as_json(file: Path, reading: Reading, *, blocks: bool) -> None:
-    print_json(facts_of(file, reading, blocks=blocks))
+def print_toc(file: Path, reading: Reading) -> None:
+    out.print(Text(summary(file, reading), "bold"), soft_wrap=True)
+    out.print()
+    entries = _toc(reading)
+    for entry in entries:
+        facts = " · ".join(filter(None, (_count(entry.page, reading.profile.unit), f"chunk {entry.chunk}")))
+        line = Text.assemble("    " * (entry.level - 1), printable(entry.title), "  ", (facts, "dim"))
+        out.print(line, soft_wrap=True)
+    if not entries:
+        out.print("nothing in it is a heading")
 
 
-def facts_of(file: Path, reading: Reading, *, blocks: bool) -> dict[str, Any]:
+def _toc(reading: Reading) -> list[Entry[int]]:
+    """With the numbers of chunks, from 1. A heading is told with the chunk that is found for it: a child's, if any."""
+    numbered = enumerate(reading.chunks, start=1)
+    return list(table_of_contents((number, chunk.contents) for number, chunk in numbered if not chunk.is_parent))
+
+
+def print_as_json(file: Path, reading: Reading, *, blocks: bool, toc: bool = False) -> None:
+    print_json(facts_of(file, reading, blocks=blocks, toc=toc))
+
+
+def facts_of(file: Path, reading: Reading, *, blocks: bool, toc: bool = False) -> dict[str, Any]:
     """Places are [page, left, right, top, bottom] in points from the top left of the page."""
     shown = {"blocks": [_block_json(b) for b in reading.blocks]} if blocks else _chunks_json(reading)
     return {
         "file": printable(str(file)),
         "profile": msgspec.to_builtins(reading.profile),
+        **({"toc": [entry._asdict() for entry in _toc(reading)]} if toc else {}),
         **shown,
         "failed": [
             {"first": bad.first + 1, "last": bad.last, "code": bad.code, "reason": bad.reason} for bad in reading.failed

@@ -32,7 +32,8 @@ class ChildCutter:
         chunks = [to_chunk([Atom(group, 0, parent.headings)]) for group in families]
         weights = self._scale.weigh([chunk.text for chunk in chunks])
         for back, (chunk, tokens) in enumerate(zip(chunks, weights, strict=True), start=1):
-            yield msgspec.structs.replace(chunk, tokens=tokens, parent_back=back, tags=parent.tags)
+            contents = parent.contents if back == 1 else ()
+            yield msgspec.structs.replace(chunk, tokens=tokens, parent_back=back, tags=parent.tags, contents=contents)
 
     def _cut(self, atoms: Sequence[Atom]) -> Iterator[list[Piece]]:
         """Pieces up to each delimiter; the end of a block is one if line ends are."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rag.parser.blocks import Box, Picture
+from rag.parser.blocks import Box, Heading, Picture
 
 
 class ChunkSettings(msgspec.Struct, frozen=True):
@@ -26,7 +26,8 @@ class Chunk(msgspec.Struct, frozen=True):
     """A piece of a document that is found as one. `page` is the first page it stands on, from 1.
 
     `kind` is "text", "table" or "image"; an image has its `picture`. `is_parent` marks a chunk that is not searched
-    itself but shown for its children, which follow it: each says by `parent_back` how many chunks before it."""
+    itself but shown for its children, which follow it: each says by `parent_back` how many chunks before it.
+    `headings` is the way to the section that most of it belongs to; `contents` are the headings that stand in it."""
 
     text: str
     tokens: int
@@ -38,3 +39,4 @@ class Chunk(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     is_parent: bool = False
     parent_back: int = 0
+    contents: tuple[Heading, ...] = ()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rag.flow.atoms import AtomMaker, Special
 from rag.flow.children import ChildCutter
 from rag.flow.chunk import Chunk, ChunkSettings
+from rag.flow.contents import OutlineContents, PartContents
 from rag.flow.groups import groups
 from rag.flow.headings import HeadingPath
 from rag.flow.methods import CHILDLESS, PAIRED, WHOLE_DOCUMENT, parts_of
@@ -36,6 +37,7 @@ class Chunker:
         delimiter = "" if settings.method in CHILDLESS else settings.children_delimiter
         self._children = ChildCutter(delimiter, self._scale)
         self._atoms = AtomMaker(self._scale, rows=profile.unit is Unit.ROW)
+        self._outline = OutlineContents(profile.outline) if profile.outline else None
 
     def chunk(self, blocks: Iterable[Block]) -> Iterator[Chunk]:
         """The chunks of `blocks`, which come in reading order. No character but white space is lost."""
@@ -45,8 +47,15 @@ class Chunker:
         for group in groups(blocks, self._profile, whole=method in WHOLE_DOCUMENT, paired=method in PAIRED):
             if not one_path:
                 path = self._path(group[0].page)
-            for part in parts_of(self._settings, self._profile, group, self._limit, self._most, self._scale):
-                yield from self._cut(part, path)
+            chunks = self._of_group(group, path)
+            if self._outline is None:
+                yield from chunks
+            else:
+                yield from self._outline.of_pages(list(chunks), dict.fromkeys(block.page for block in group))
+
+    def _of_group(self, group: Sequence[Block], path: HeadingPath) -> Iterator[Chunk]:
+        for part in parts_of(self._settings, self._profile, group, self._limit, self._most, self._scale):
+            yield from self._cut(part, path)
 
     def _path(self, page: int) -> HeadingPath:
         if self._profile.unit is not Unit.ROW:
@@ -72,12 +81,13 @@ class Chunker:
         overlap = limit * self._overlap_percent // 100
         flow, specials = self._atoms.atoms(part, path, limit, limit - overlap)
         packed = pack(flow, limit, overlap, self._scale)
+        contents = PartContents(part)
         if not specials:
             for atoms in packed:
-                yield from self._family(atoms, look)
+                yield from self._family(atoms, look, contents)
             return
         for atoms, its_look in self._in_order(packed, look, specials, limit):
-            yield from self._family(atoms, its_look)
+            yield from self._family(atoms, its_look, contents)
 
     def _in_order(
         self, text: Iterable[list[Atom]], look: Look, specials: Sequence[Special], limit: int
@@ -91,7 +101,7 @@ class Chunker:
             found += [(atoms, apart) for atoms in pack(special.atoms, limit, 0, self._scale)]
         return sorted(found, key=lambda each: each[0][0].order)
 
-    def _family(self, atoms: Sequence[Atom], look: Look) -> Iterator[Chunk]:
+    def _family(self, atoms: Sequence[Atom], look: Look, contents: PartContents) -> Iterator[Chunk]:
         chunk = to_chunk(atoms, look)
         if chunk.text:
-            yield from self._children.family(chunk, atoms)
+            yield from self._children.family(contents.of_chunk(chunk, atoms), atoms)

@@ -17,6 +17,8 @@ from rag.parser.blocks import Block, BlockKind, Picture, Profile, Unit
 WHOLE_DOCUMENT = frozenset(("one",))
 # What these pair may stand far apart.
 PAIRED = frozenset(("qa", "email"))
+# To these a page is a picture of its own, and no text goes on from one to the next.
+PAGE_BY_PAGE = frozenset(("presentation", "picture"))
 # Rows and pairs are as small as they can be.
 CHILDLESS = frozenset(("qa", "table", "tag", "picture"))
 

@@ -109,7 +109,7 @@ def to_chunk(atoms: Sequence[Atom], look: Look = NO_LOOK) -> Chunk:
     return Chunk(
         text=look.prefix + text.strip(),
         tokens=tokens,
-        page=atoms[0].pieces[0].block.page,
+        page=_page(atoms[0].pieces[0]),
         boxes=tuple(dict.fromkeys(boxes)),
         # The section that most of it belongs to: a chunk may begin with a page's running title.
         headings=max(paths, key=paths.__getitem__),
@@ -146,6 +146,12 @@ def _groups_needed(sizes: Sequence[int], limit: int) -> int:
             groups, size = groups + 1, 0
         size += each
     return groups
+
+
+def _page(piece: Piece) -> int:
+    """Where it starts: the block that it is a part of may have started on the page before."""
+    places = piece.block.boxes_of(piece.start, piece.end) if piece.start > 0 else ()
+    return places[0].page if places else piece.block.page
 
 
 def _boxes(run: Sequence[Piece]) -> tuple[Box, ...]:

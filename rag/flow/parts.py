@@ -54,7 +54,8 @@ def slice_block(block: Block, start: int, end: int) -> Block:
         after = block.lines[number + 1].start if number + 1 < len(block.lines) else len(block.text)
         if line.start < end and after > start:
             lines.append(PlacedLine(max(0, line.start - start), line.box))
-    return msgspec.structs.replace(block, text=block.text[start:end], lines=tuple(lines))
+    page = lines[0].box.page if lines else block.page
+    return msgspec.structs.replace(block, text=block.text[start:end], page=page, lines=tuple(lines))
 
 
 def with_prefix_as_text(part: Part) -> Part:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 import msgspec
 
 # Goes into every task digest: raise it whenever the blocks or chunks of an unchanged file may change.
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 
 
 class FileKind(StrEnum):
@@ -96,7 +96,8 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """One piece of a document in reading order. `page` counts from 1 (the row for sheets, 1 for whole files).
+    """One piece of a document in reading order. `page` counts from 1 (the row for sheets, 1 for whole files); it is the
+    first of a paragraph that runs over several, whose lines say where each part of it stands.
 
     `lines` is empty for kinds of file whose text has no place. A table has its cells in `table`, and their text row by
     row in `text`: cells parted by tabs, rows by line ends. A figure's `text` is what is written in it, if anything."""
@@ -114,13 +115,13 @@ class Block(msgspec.Struct, frozen=True):
         return self.boxes_of(0, len(self.text))
 
     def boxes_of(self, start: int, end: int) -> tuple[Box, ...]:
-        """The place of this part of the text: one box around its lines in each column."""
+        """The place of this part of the text: one box around its lines in each column of each page."""
         found: list[Box] = []
         above: Box | None = None
         for line, after in zip_longest(self.lines, self.lines[1:]):
             if line.start >= end or (after is not None and after.start <= start):
                 continue
-            if above is not None and line.box.bottom >= above.top:
+            if above is not None and line.box.page == above.page and line.box.bottom >= above.top:
                 found[-1] = _around(found[-1], line.box)
             else:
                 found.append(line.box)
@@ -155,10 +156,13 @@ class Sheet(msgspec.Struct, frozen=True):
 
 
 class ReadOptions(msgspec.Struct, frozen=True):
-    """What the owner of a document says about how its file is read."""
+    """What the owner of a document says about how its file is read.
+
+    `pages` are the first and last pages, counted from 1, of what may be read of it; empty: all of it."""
 
     password: str = ""
     ocr: bool = True
+    pages: tuple[tuple[int, int], ...] = ()
 
 
 PLAIN = ReadOptions()

@@ -24,10 +24,11 @@ from common.process import die_with_parent
 from common.settings import EmbeddingSettings
 from rag.flow.chunk import Chunk
 from rag.flow.chunker import Chunker
+from rag.flow.methods import PAGE_BY_PAGE
 from rag.flow.split import range_text
 from rag.flow.tables import plain_text
 from rag.flow.token_counter import CountTokens, token_counter
-from rag.parser import registry
+from rag.parser import across_pages, registry
 from rag.parser.blocks import Block, Cell
 from rag.svr.parser_protocol import (
     HEADER_BYTES,
@@ -54,6 +55,34 @@ PROGRESS_EVERY_S = 0.25
 _NICE = 5
 
 Send = Callable[[Reply], None]
+
+
+class _Teller:
+    """Says how far a range is."""
+
+    def __init__(self, send: Send, from_unit: int) -> None:
+        self._send = send
+        self._from_unit = from_unit
+        self._told, self._due_s = 0, time.monotonic() + PROGRESS_EVERY_S
+
+    def telling(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """Pass blocks on, and say now and then how many units before them are done."""
+        for block in blocks:
+            done = block.page - 1 - self._from_unit
+            if done > self._told and time.monotonic() >= self._due_s:
+                self._tell(done)
+            yield block
+
+    def neighbour(self, unit: int | None) -> None:
+        """Say at once which unit beside the range is read: it may be this process's last word."""
+        if unit is None:
+            self._tell(self._told)
+        else:
+            self._send(Progress(-1 if unit < self._from_unit else unit - self._from_unit + 1))
+
+    def _tell(self, done: int) -> None:
+        self._send(Progress(done))
+        self._told, self._due_s = done, time.monotonic() + PROGRESS_EVERY_S
 
 
 class Worker:
@@ -91,12 +120,18 @@ class Worker:
 
     def _parse(self, request: Parse) -> Parsed:
         path = Path(request.path)
-        blocks = registry.read(path, request.profile, request.from_unit, request.to_unit, request.options)
+        teller = _Teller(self._send, request.from_unit)
+        wanted = (path, request.profile, request.from_unit, request.to_unit, request.options)
+        blocks = (
+            registry.read(*wanted)
+            if request.settings.method in PAGE_BY_PAGE
+            else across_pages.read(*wanted, teller.neighbour)
+        )
         chunker = Chunker(self._count, request.settings, request.profile)
         read: list[Block] = []
         if isinstance(request, ParseBlocks):
             blocks = _kept(blocks, read)
-        chunks = chunker.chunk(self._reporting(blocks, request.from_unit))
+        chunks = chunker.chunk(teller.telling(blocks))
         parsed: list[ParsedChunk] = []
         for chunk in chunks:
             parsed.append(_with_terms(chunk))
@@ -106,16 +141,6 @@ class Worker:
                 read.clear()
         return Parsed(parsed, read)
 
-    def _reporting(self, blocks: Iterable[Block], from_unit: int) -> Iterator[Block]:
-        """Pass blocks on, and say now and then how many units before them are done."""
-        reported, due = 0, time.monotonic() + PROGRESS_EVERY_S
-        for block in blocks:
-            done = block.page - 1 - from_unit
-            if done > reported and time.monotonic() >= due:
-                self._send(Progress(done))
-                reported, due = done, time.monotonic() + PROGRESS_EVERY_S
-            yield block
-
 
 def _with_terms(chunk: Chunk) -> ParsedChunk:
     """Without lone surrogates, which some files have and nothing behind here can store."""
@@ -123,6 +148,7 @@ def _with_terms(chunk: Chunk) -> ParsedChunk:
     fields["text"] = _storable(chunk.text)
     fields["headings"] = tuple(_storable(heading) for heading in chunk.headings)
     fields["tags"] = tuple(_storable(tag) for tag in chunk.tags)
+    fields["contents"] = tuple(msgspec.structs.replace(each, title=_storable(each.title)) for each in chunk.contents)
     return ParsedChunk(**fields, terms=" ".join(analyse(plain_text(fields["text"]))))
 
 

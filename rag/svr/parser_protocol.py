@@ -48,6 +48,9 @@ class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress"):
+    """How many units of the range are done. Below 0 while the unit before the range is read, and above their number
+    while units behind it are: at `units + 1` the first, and so on. What happens then is not the range's fault."""
+
     units_done: int
 
 

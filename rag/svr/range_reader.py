@@ -1,18 +1,23 @@
 """Reading a range so that a page which kills its parser is found, named and left out, and the rest is delivered.
 
 A piece that fails is halved, down to one unit; a unit that fails alone twice is bad. A blow from outside (an OOM kill,
-an operator) hits a unit once, and costs no page."""
+an operator) hits a unit once, and costs no page. A unit beside the piece, which is read for the end of a paragraph, is
+not the piece's fault: where that fails twice, the piece is read without it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from api.db.services.task_requests import BadRange
 from common.errors import AttemptFailed, BadPage, PagemillError, ParserLost, ParserTimeout, UnreadableFile
 from rag.flow.split import ROW_GROUP, range_text
-from rag.parser.blocks import Unit
+from rag.parser.across_pages import goes_over_pages, neighbourhood
+from rag.parser.blocks import ReadOptions, Unit
 from rag.svr.parser_pool import ParseJob, ParserPool
 from rag.svr.parser_protocol import ParsedChunk
 
@@ -53,30 +58,78 @@ async def read_range(
     pieces = _units(whole, job.profile.unit) if carefully else [whole]
     pieces.reverse()
     read = RangeRead()
+    beside = _Neighbours(job)
     while pieces:
         piece = pieces.pop()
         try:
-            read.chunks += await _read_piece(parsers, path, job, piece, on_progress)
+            read.chunks += await _read_piece(parsers, path, job, piece, beside, on_progress)
         except _HALVABLE as exc:
-            smaller = _after_failure(piece, job.profile.unit, exc)
+            smaller = beside.after_failure(piece, exc) or _after_failure(piece, job.profile.unit, exc)
             if smaller:
                 pieces += reversed(smaller)
             else:
+                beside.bad.update(range(piece.first, piece.last))
                 _give_up(job, piece, exc, read, skip_bad)
     return read
 
 
+class _Neighbours:
+    """The units beside a piece: which of them may be read for it, and which one is being read."""
+
+    def __init__(self, job: ParseJob) -> None:
+        self._job = job
+        self._failures: Counter[int] = Counter()
+        self.bad: set[int] = set()
+        self._at: int | None = None
+
+    def options(self, piece: _Piece) -> ReadOptions:
+        """Those of the job, without the units that are bad."""
+        self._at = None
+        if not goes_over_pages(self._job.profile):
+            return self._job.options
+        first, end = neighbourhood(self._job.profile, self._job.options.pages, piece.first, piece.last)
+        first = first if first not in self.bad else piece.first
+        end = next((unit for unit in range(piece.last, end) if unit in self.bad), end)
+        return replace(self._job.options, pages=((first + 1, end),))
+
+    def is_read(self, piece: _Piece, done: int) -> bool:
+        """Whether a report of progress says that the parser is beside the piece."""
+        units = piece.last - piece.first
+        self._at = None if 0 <= done <= units else piece.first - 1 if done < 0 else piece.first + done - 1
+        return self._at is not None
+
+    def after_failure(self, piece: _Piece, error: PagemillError) -> list[_Piece]:
+        """What to try next; nothing where the parser failed within the piece. The unit next to the one that failed is
+        read apart, so that the others are not read again and again, and that one has all of the time."""
+        at = self._at
+        if at is None:
+            return []
+        if piece.last - piece.first > 1:
+            edge = piece.first + 1 if at < piece.first else piece.last - 1
+            return [_Piece(piece.first, edge), _Piece(edge, piece.last)]
+        self._failures[at] += 1
+        if self._failures[at] >= _TRIES_ALONE or isinstance(error, ParserTimeout):
+            self.bad.add(at)
+        return [piece]
+
+
 async def _read_piece(
-    parsers: ParserPool, path: Path, job: ParseJob, piece: _Piece, on_progress: Callable[[int], None]
+    parsers: ParserPool,
+    path: Path,
+    job: ParseJob,
+    piece: _Piece,
+    beside: _Neighbours,
+    on_progress: Callable[[int], None],
 ) -> list[ParsedChunk]:
-    part = ParseJob(job.profile, piece.first, piece.last, job.settings, job.options)
+    part = ParseJob(job.profile, piece.first, piece.last, job.settings, beside.options(piece))
     share = (piece.last - piece.first) / max(1, job.to_unit - job.from_unit)
     least_s = _LEAST_SCANNED_S if job.profile.scanned else _LEAST_TIMEOUT_S
     timeout_s = max(min(least_s, parsers.timeout_s), parsers.timeout_s * share)
     before = piece.first - job.from_unit
 
     def progressed(done: int) -> None:
-        on_progress(before + done)
+        if not beside.is_read(piece, done):
+            on_progress(before + done)
 
     return await parsers.parse(path, part, progressed, timeout_s=timeout_s)
 

@@ -50,3 +50,24 @@ def test_a_password_gives_other_digests_that_do_not_show_it() -> None:
 
     assert len({digest(), digest(password="sesame"), digest(password="other")}) == 3
     assert digest(password="sesame") == digest(password="sesame")
+
+
+def test_only_pages_that_may_be_read_for_a_range_change_its_digest() -> None:
+    def digests(profile: Profile, **config: Any) -> dict[int, str]:
+        file = PlannedFile("d" * 64, "a.pdf", "naive", config, "m", 256)
+        return {each.from_page: each.digest for each in plan_ranges(file, profile, TaskSettings())}
+
+    every = digests(pages(60))
+    # A paragraph at the end of the range may run on into the next pages, and one before it may end in it.
+    assert digests(pages(60), pages=[[1, 60]]) == every
+    assert digests(pages(60), pages=[[1, 12], [13, 60]]) == every
+    assert digests(pages(60), pages=[[1, 24]])[0] == every[0]
+    assert digests(pages(60), pages=[[1, 12]])[0] != every[0]
+    assert digests(pages(60), pages=[[13, 24], [25, 60]])[12] != every[12]
+    scans = pages(24, scanned=1.0)
+    assert digests(scans, pages=[[1, 2]])[0] == digests(scans)[0]
+
+
+def test_the_pages_that_are_wanted_go_with_the_options() -> None:
+    assert read_options({"pages": [[1, 3], [7, 7]]}).pages == ((1, 3), (7, 7))
+    assert read_options({"pages": None}).pages == ()

@@ -44,13 +44,18 @@ class ChunkService:
         return _cut(
             [
                 chunk
-                for chunk in self._all(document)
-                if claim_of(chunk) not in lost
-                and wanted.available in (None, chunk.available)
-                and terms.issubset(chunk.terms.split())
+                for chunk in self.every(document)
+                if wanted.available in (None, chunk.available) and terms.issubset(chunk.terms.split())
             ],
             wanted,
         )
+
+    def every(self, document: DocumentView) -> Iterator[ChunkRecord]:
+        """All that a reader may see, in reading order."""
+        if not document.active_generation:
+            return
+        lost = self._lost(document)
+        yield from (chunk for chunk in self._all(document) if claim_of(chunk) not in lost)
 
     def _by_id(self, document: DocumentView, ids: Sequence[str]) -> list[ChunkRecord]:
         lost = self._lost(document)

@@ -22,5 +22,4 @@ class MetadataService:
         )
         if not conditions.met_by(_NOTHING):
             query = query.where(Document.meta_fields != _NOTHING)
-        found = self._rows.read(list, query.tuples())
-        return tuple(document_id for document_id, metadata in found if conditions.met_by(metadata))
+        return tuple(row.id for row in self._rows.read(list, query) if conditions.met_by(row.meta_fields))

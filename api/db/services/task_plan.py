@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from api.db.services.task_requests import NewRange
 from common.settings import TaskSettings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.digest import task_digest
 from rag.flow.methods import WHOLE_DOCUMENT
 from rag.flow.split import split
+from rag.parser.across_pages import MANY_SCANNED, goes_over_pages, neighbourhood
 from rag.parser.blocks import Profile, ReadOptions
 
 _SCANNED_PAGES = 2
-_MANY_SCANNED = 0.2
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,21 @@ def read_options(parser_config: Mapping[str, Any]) -> ReadOptions:
     return ReadOptions(
         password=parser_config.get("password") or "",
         ocr=parser_config.get("layout_recognize") != "Plain Text",
+        pages=tuple((first, last) for first, last in parser_config.get("pages") or ()),
     )
+
+
+def _options_of(options: ReadOptions, profile: Profile, first: int, last: int) -> ReadOptions:
+    """What of them counts for a range: of the pages, those that may be read for it."""
+    if not goes_over_pages(profile):
+        return replace(options, pages=())
+    low, high = neighbourhood(profile, options.pages, first, last)
+    return replace(options, pages=((low + 1, high),))
 
 
 def _page_size(profile: Profile, settings: TaskSettings) -> int:
     """Fewer pages where reading one takes seconds: they are read side by side, and a loss costs little."""
-    return min(settings.task_page_size, _SCANNED_PAGES) if profile.scanned >= _MANY_SCANNED else settings.task_page_size
+    return min(settings.task_page_size, _SCANNED_PAGES) if profile.scanned >= MANY_SCANNED else settings.task_page_size
 
 
 def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> tuple[NewRange, ...]:
@@ -94,7 +105,7 @@ def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> 
                 last=last,
                 profile=profile,
                 chunking=chunking,
-                options=options,
+                options=_options_of(options, profile, first, last),
                 embedding_model=file.embedding_model,
                 embedding_dimension=file.embedding_dimension,
                 file_name=None,

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run check test chaos fuzz bench-queue bench-parse lock clean
+.PHONY: help install install-dev run check test chaos fuzz bench-queue bench-parse bench-quality lock clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ bench-queue: install-dev  ## no-op tasks through the engine, beside Celery, Dram
 bench-parse: install-dev  ## pages a second beside bare readers of PDF, and how faithful (ARGS="--folder DIR")
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	$(BIN)/python -m bench.parse $(ARGS)
+
+bench-quality: install-dev  ## how well questions find their passages: words, vectors and both (ARGS="--missed")
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	$(BIN)/python -m bench.quality $(ARGS)
 
 lock: install-dev  ## resolve requirements/*.in anew into hashed locks
 	$(BIN)/pip install -q uv

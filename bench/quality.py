@@ -24,7 +24,7 @@ from api.db.services import retrieval_service
 from bench import plots
 from bench.quality_scores import KINDS, Passage, Question, Score, by_kind, difference, mean, passages, questions, score
 from common.settings import ROOT, EmbeddingSettings, IndexSettings
-from rag.flow.tables import plain_text
+from rag.flow.searched import searched_text
 from rag.svr.indexer import Config, Indexer
 from rag.utils.doc_index import ChunkRecord, DocIndex, Hit, Query
 from rag.utils.embedded_index import EmbeddedIndex
@@ -61,7 +61,7 @@ def indexed(found: Sequence[Passage], embedder: Embedder) -> Iterator[DocIndex]:
             for first in range(0, len(found), _BATCH):
                 part = found[first : first + _BATCH]
                 records = [_record(passage, first + place) for place, passage in enumerate(part)]
-                newest = index.upsert(records, embedder.embed([plain_text(passage.text) for passage in part]))
+                newest = index.upsert(records, embedder.embed([searched_text(p.text, p.headings) for p in part]))
             if not index.wait_findable(_TENANT, newest, _FINDABLE_S):
                 raise SystemExit("the passages were not indexed in time")
             yield index
@@ -84,7 +84,7 @@ def _record(passage: Passage, ordinal: int) -> ChunkRecord:
         ordinal=ordinal,
         page=1,
         text=passage.text,
-        terms=" ".join(analyse(plain_text(passage.text))),
+        terms=" ".join(analyse(searched_text(passage.text, passage.headings))),
         token_count=len(passage.text.split()),
         headings=passage.headings,
     )

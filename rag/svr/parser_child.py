@@ -25,8 +25,8 @@ from common.settings import EmbeddingSettings
 from rag.flow.chunk import Chunk
 from rag.flow.chunker import Chunker
 from rag.flow.methods import PAGE_BY_PAGE
+from rag.flow.searched import searched_text
 from rag.flow.split import range_text
-from rag.flow.tables import plain_text
 from rag.flow.token_counter import CountTokens, token_counter
 from rag.parser import across_pages, registry
 from rag.parser.blocks import Block, Cell
@@ -149,7 +149,7 @@ def _with_terms(chunk: Chunk) -> ParsedChunk:
     fields["headings"] = tuple(_storable(heading) for heading in chunk.headings)
     fields["tags"] = tuple(_storable(tag) for tag in chunk.tags)
     fields["contents"] = tuple(msgspec.structs.replace(each, title=_storable(each.title)) for each in chunk.contents)
-    return ParsedChunk(**fields, terms=" ".join(analyse(plain_text(fields["text"]))))
+    return ParsedChunk(**fields, terms=" ".join(analyse(searched_text(fields["text"], fields["headings"]))))
 
 
 def _kept(blocks: Iterable[Block], read: list[Block]) -> Iterator[Block]:

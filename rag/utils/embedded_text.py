@@ -19,6 +19,7 @@ from tantivy import Occur, Query
 from common.errors import IndexUnavailable
 from rag.utils.embedded_folder import Folder, Mark, read_mark
 from rag.utils.embedded_log import TextRow
+from rag.utils.near_terms import PREFIX, can_be_mistyped, nearest
 
 VERSION = 1
 _K1 = 1.2
@@ -164,7 +165,7 @@ class TextView:
 
     def _run(self, terms: Sequence[str], filters: Sequence[Query], limit: int) -> Mapping[int, float]:
         with _translated("be searched"):
-            frequencies = {term: self._searcher.doc_freq("terms", term) for term in terms}
+            frequencies = {term: self._searcher.doc_freq("terms", term) for term in map(self._known_as, terms)}
             known = sorted((term for term, found in frequencies.items() if found), key=frequencies.__getitem__)
             if not known or limit < 1 or self._documents < 1:
                 return {}
@@ -182,6 +183,12 @@ class TextView:
             rows = self._searcher.fast_field_values("row", [address for _, address in hits])
         highest = sum(self._weight(found) for found in frequencies.values()) * (_K1 + 1)
         return {int(row or 0): min(1.0, score / highest) for row, (score, _) in zip(rows, hits, strict=True)}
+
+    def _known_as(self, term: str) -> str:
+        """The term itself, or the nearest one where no chunk holds it."""
+        if not can_be_mistyped(term) or self._searcher.doc_freq("terms", term):
+            return term
+        return nearest(term, self._searcher.terms_with_prefix("terms", term[:PREFIX])) or term
 
     def _weight(self, frequency: int) -> float:
         """A word's idf as tantivy computes it."""

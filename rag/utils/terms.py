@@ -33,6 +33,7 @@ _W = rf"[\w{_MARKS}{_UNSPACED}]"
 _TOKEN = re.compile(rf"{_W}+(?:[-.'\u2019]{_W}+){{0,15}}(?:\+\+|#(?!{_W}))?")
 _SCRIPTS = re.compile(rf"([{_UNSPACED}]+)")
 _JOINTS = re.compile(r"[-._]")
+_LETTER = re.compile(r"[^\W\d_]")
 _IDENTIFIER = re.compile(r"[\d_]|\+\+$|#$")
 
 _local = threading.local()
@@ -42,7 +43,7 @@ def analyse(text: str) -> list[str]:
     """The words of `text` in order: folded, stemmed, bigrams where a script has no blanks.
 
     Names with digits or underscores (foo_bar, v1.2.3, ISO-9001) stay whole and are followed by the parts that
-    hyphens and underscores join. Takes linear time, whatever the text holds."""
+    dots, hyphens and underscores join. Takes linear time, whatever the text holds."""
     terms: list[str] = []
     for match in _TOKEN.finditer(_fold(text)):
         token = match[0]
@@ -85,7 +86,11 @@ def _joined(token: str) -> Iterator[str]:
             yield _stem(word)
         return
     yield token[:_MAX_TERM]
-    if "-" in token or "_" in token.strip("_"):
+    names = [part for part in token.split(".") if _LETTER.search(part)]
+    if len(names) > 1:  # a version number is known as a whole only
+        for name in names:
+            yield from _joined(name)
+    elif "-" in token or "_" in token.strip("_"):
         for part in re.split("[-_]", token):
             if len(part) > 1:
                 yield part[:_MAX_TERM] if _IDENTIFIER.search(part) else _stem(part.strip(".'"))

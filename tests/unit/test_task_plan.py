@@ -71,3 +71,15 @@ def test_only_pages_that_may_be_read_for_a_range_change_its_digest() -> None:
 def test_the_pages_that_are_wanted_go_with_the_options() -> None:
     assert read_options({"pages": [[1, 3], [7, 7]]}).pages == ((1, 3), (7, 7))
     assert read_options({"pages": None}).pages == ()
+
+
+def test_a_files_name_counts_only_where_it_is_weighted_into_the_vectors() -> None:
+    def digests(name: str, config: dict[str, object]) -> list[str]:
+        file = PlannedFile("f" * 64, name, "naive", config, "model", 256)
+        profile = Profile(kind=FileKind.PDF, unit=Unit.PAGE, units=20)
+        return [each.digest for each in plan_ranges(file, profile, TaskSettings())]
+
+    assert digests("a.pdf", {}) == digests("b.pdf", {})
+    weighted = {"filename_embd_weight": 0.1}
+    assert digests("a.pdf", weighted) == digests("a.pdf", weighted)
+    assert not set(digests("a.pdf", weighted)) & set(digests("b.pdf", weighted))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.utils.terms import analyse
+from tests.at_once import at_once
 
 
 def test_words_are_folded_and_stemmed() -> None:
@@ -42,6 +42,8 @@ def test_scripts_without_blanks_give_bigrams() -> None:
         ("ISO-9001", ["iso-9001", "iso", "9001"]),
         ("2024-01-15", ["2024-01-15", "2024", "01", "15"]),
         ("3.14", ["3.14"]),
+        ("threading.TIMEOUT_MAX", ["threading.timeout_max", "thread", "timeout_max", "timeout", "max"]),
+        ("util2.py", ["util2.py", "util2", "py"]),
         ("42", ["42"]),
         ("C++ and C#", ["c++", "and", "c#"]),
         ("__init__", ["__init__"]),
@@ -103,10 +105,6 @@ def test_threads_get_the_same_words() -> None:
     def work() -> None:
         found.extend(analyse(text) == expected for _ in range(20))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[work] * 8)
     assert len(found) == 160
     assert all(found)

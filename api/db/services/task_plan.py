@@ -12,6 +12,7 @@ from api.db.services.task_requests import NewRange
 from common.settings import TaskSettings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.digest import task_digest
+from rag.flow.file_name import name_weight
 from rag.flow.methods import WHOLE_DOCUMENT
 from rag.flow.split import split
 from rag.parser.across_pages import MANY_SCANNED, goes_over_pages, neighbourhood
@@ -108,7 +109,8 @@ def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> 
                 options=_options_of(options, profile, first, last),
                 embedding_model=file.embedding_model,
                 embedding_dimension=file.embedding_dimension,
-                file_name=None,
+                file_name=file.file_name,
+                filename_embd_weight=name_weight(config),
             ),
         )
         for first, last in ranges

@@ -11,7 +11,6 @@ import random
 import sys
 import tempfile
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from rag.flow.chunk import ChunkSettings
 from rag.parser.blocks import ReadOptions
 from rag.svr.parser_pool import Config, ParseJob, ParserPool
 from tests import pdfs
+from tests.zips import parts_of, zip_of
 
 _TIMEOUT_S = 20.0
 _UNITS = 6
@@ -71,7 +71,7 @@ def _epub() -> bytes:
         b'<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="a.xhtml"'
         b' media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>'
     )
-    return _zip(
+    return zip_of(
         {
             "mimetype": b"application/epub+zip",
             "META-INF/container.xml": container,
@@ -88,7 +88,7 @@ def _odt() -> bytes:
         b'<text:h text:outline-level="1">One</text:h><text:p>Words.</text:p>'
         b"</office:text></office:body></office:document-content>"
     )
-    return _zip({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": body})
+    return zip_of({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": body})
 
 
 def _mail() -> bytes:
@@ -106,14 +106,6 @@ def _picture() -> bytes:
 def _saved(save: Callable[[io.BytesIO], object]) -> bytes:
     out = io.BytesIO()
     save(out)
-    return out.getvalue()
-
-
-def _zip(members: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
     return out.getvalue()
 
 
@@ -144,11 +136,10 @@ def seeds(folder: Path) -> dict[str, bytes]:
 def mutated(content: bytes, dice: random.Random) -> bytes:
     """The file with something wrong in it; of a ZIP, half of the time something in one of its members."""
     if content.startswith(b"PK\x03\x04") and dice.random() < 0.5:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = {name: archive.read(name) for name in archive.namelist()}
+        members = parts_of(content)
         name = dice.choice(sorted(members))
         members[name] = _damaged(members[name], dice)
-        return _zip(members)
+        return zip_of(members)
     return _damaged(content, dice)
 
 

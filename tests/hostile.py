@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests import pdfs
+from tests.pdfs import one_page, pdf_of
+from tests.zips import zip_of
 
 _GIGABYTE = 1 << 30
 _LAUGHS = (
@@ -17,36 +19,6 @@ _LAUGHS = (
     + "]>"
 )
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-
-
-def _pdf(objects: list[bytes], root: int = 1) -> bytes:
-    """A PDF of these objects, numbered from 1, with a right table of their places."""
-    out = io.BytesIO(b"%PDF-1.7\n")
-    out.seek(0, io.SEEK_END)
-    places = []
-    for number, body in enumerate(objects, start=1):
-        places.append(out.tell())
-        out.write(b"%d 0 obj\n%b\nendobj\n" % (number, body))
-    start = out.tell()
-    out.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
-    for place in places:
-        out.write(b"%010d 00000 n \n" % place)
-    out.write(b"trailer\n<< /Size %d /Root %d 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, root, start))
-    return out.getvalue()
-
-
-def _page(content: bytes, box: bytes = b"0 0 612 792", more: bytes = b"") -> bytes:
-    stream = b"<< /Length %d %b >>\nstream\n%b\nendstream" % (len(content), more, content)
-    return _pdf(
-        [
-            b"<< /Type /Catalog /Pages 2 0 R >>",
-            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [%b] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>"
-            % box,
-            stream,
-            b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        ]
-    )
 
 
 def _good_pdf(folder: Path) -> bytes:
@@ -68,7 +40,7 @@ def wrong_xref(folder: Path) -> bytes:
 
 
 def cyclic_pages(folder: Path) -> bytes:
-    return _pdf(
+    return pdf_of(
         [
             b"<< /Type /Catalog /Pages 2 0 R >>",
             b"<< /Type /Pages /Kids [3 0 R] /Count 5 >>",
@@ -78,7 +50,7 @@ def cyclic_pages(folder: Path) -> bytes:
 
 
 def cyclic_outline(folder: Path) -> bytes:
-    return _pdf(
+    return pdf_of(
         [
             b"<< /Type /Catalog /Pages 2 0 R /Outlines 4 0 R >>",
             b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -91,7 +63,7 @@ def cyclic_outline(folder: Path) -> bytes:
 
 def many_empty_pages(folder: Path) -> bytes:
     kids = b" ".join(b"3 0 R" for _ in range(100_000))
-    return _pdf(
+    return pdf_of(
         [
             b"<< /Type /Catalog /Pages 2 0 R >>",
             b"<< /Type /Pages /Kids [%b] /Count 100000 >>" % kids,
@@ -101,12 +73,12 @@ def many_empty_pages(folder: Path) -> bytes:
 
 
 def wide_page(folder: Path) -> bytes:
-    return _page(b"BT /F1 12 Tf 100 700 Td (A page of two hundred metres.) Tj ET", box=b"0 0 566929 792")
+    return one_page(b"BT /F1 12 Tf 100 700 Td (A page of two hundred metres.) Tj ET", box=b"0 0 566929 792")
 
 
 def absurd_matrix(folder: Path) -> bytes:
     content = b"BT /F1 1e30 Tf 1e38 1e38 1e38 1e38 1e38 1e38 Tm (far away) Tj ET BT /F1 0 Tf (no size) Tj ET"
-    return _page(content)
+    return one_page(content)
 
 
 def pdf_bomb(folder: Path) -> bytes:
@@ -114,35 +86,27 @@ def pdf_bomb(folder: Path) -> bytes:
     packer = zlib.compressobj(9)
     once = b"".join(packer.compress(bytes(1 << 20)) for _ in range(1024)) + packer.flush()
     twice = zlib.compress(once, 9)
-    return _page(twice, more=b"/Filter [/FlateDecode /FlateDecode]")
+    return one_page(twice, stream=b"/Filter [/FlateDecode /FlateDecode]")
 
 
 def many_words(folder: Path) -> bytes:
-    return _page(b"BT /F1 1 Tf " + b"1 0 0 1 5 5 Tm (a) Tj " * 200_000 + b"ET")
+    return one_page(b"BT /F1 1 Tf " + b"1 0 0 1 5 5 Tm (a) Tj " * 200_000 + b"ET")
 
 
 def html_called_pdf(folder: Path) -> bytes:
     return b"<!DOCTYPE html><html><body>404 Not Found</body></html>"
 
 
-def _zip(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return out.getvalue()
-
-
 def _big_member(name: str, others: dict[str, bytes]) -> bytes:
     """A ZIP whose member `name` unpacks to a gigabyte."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for other, content in others.items():
-            archive.writestr(other, content)
-        with archive.open(name, "w", force_zip64=True) as member:
-            block = b" " * (1 << 24)
-            for _ in range(_GIGABYTE // len(block)):
-                member.write(block)
+    out = io.BytesIO(zip_of(others))
+    block = b" " * (1 << 24)
+    with (
+        zipfile.ZipFile(out, "a", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(name, "w", force_zip64=True) as member,
+    ):
+        for _ in range(_GIGABYTE // len(block)):
+            member.write(block)
     return out.getvalue()
 
 
@@ -166,11 +130,11 @@ def pptx_bomb(folder: Path) -> bytes:
 
 def entity_bomb(folder: Path) -> bytes:
     body = f'<w:document xmlns:w="{_WORD}"><w:body><w:p><w:r><w:t>&a11;</w:t></w:r></w:p></w:body></w:document>'
-    return _zip({**_TYPES, "word/document.xml": (_LAUGHS + body).encode()})
+    return zip_of({**_TYPES, "word/document.xml": (_LAUGHS + body).encode()})
 
 
 def zip_slip(folder: Path) -> bytes:
-    return _zip({**_TYPES, "../../../../tmp/pagemill-slipped": b"out", "word/document.xml": b"<w:document/>"})
+    return zip_of({**_TYPES, "../../../../tmp/pagemill-slipped": b"out", "word/document.xml": b"<w:document/>"})
 
 
 def epub_bomb(folder: Path) -> bytes:

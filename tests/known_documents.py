@@ -13,7 +13,7 @@ from pathlib import Path
 from fpdf import FPDF
 
 from rag.parser.blocks import Block, BlockKind
-from tests.pdfs import write_columns
+from tests.pdfs import one_page, write_columns
 
 _VOCABULARY = (
     "river stone window careful machine letter harvest evening copper library distance gentle answer market weather"
@@ -129,9 +129,8 @@ def rotated(folder: Path) -> Known:
     shown = b"".join(
         b"BT /F1 11 Tf 0 1 -1 0 %d 60 Tm (%b) Tj ET\n" % (60 + 15 * n, line.encode()) for n, line in enumerate(lines)
     )
-    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
     path = folder / "rotated.pdf"
-    path.write_bytes(_one_page(shown, font, b"/Rotate 90"))
+    path.write_bytes(one_page(shown, page=b"/Rotate 90"))
     return Known("rotated", path, words)
 
 
@@ -188,28 +187,8 @@ def chinese(folder: Path) -> Known:
         b" /CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 2 >> >>] >>"
     )
     path = folder / "chinese.pdf"
-    path.write_bytes(_one_page(shown, font))
+    path.write_bytes(one_page(shown, font=font))
     return Known("chinese", path, [character for line in lines for character in line])
-
-
-def _one_page(content: bytes, font: bytes, more: bytes = b"") -> bytes:
-    """A page with this content and one font, written by hand."""
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R %b"
-        b" /Resources << /Font << /F1 5 0 R >> >> >>" % more,
-        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(content), content),
-        font,
-    ]
-    out, places = b"%PDF-1.7\n", []
-    for number, body in enumerate(objects, start=1):
-        places.append(len(out))
-        out += b"%d 0 obj\n%b\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    count = len(objects) + 1
-    trailer = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (count, len(out))
-    return out + b"xref\n0 %d\n0000000000 65535 f \n" % count + table + trailer
 
 
 MAKERS: tuple[Callable[[Path], Known], ...] = (

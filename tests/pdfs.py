@@ -10,25 +10,41 @@ from fpdf import FPDF
 
 _TOPICS = ("harvest", "lighthouse", "clockwork", "glacier", "orchard", "telegraph", "volcano", "archive")
 
+CATALOG = b"<< /Type /Catalog /Pages 2 0 R >>"
+HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+
+
+def pdf_of(objects: Sequence[bytes]) -> bytes:
+    """A PDF of these objects, numbered from 1, with a right table of their places. The first one is the catalog."""
+    out, places = bytearray(b"%PDF-1.7\n"), []
+    for number, body in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%b\nendobj\n" % (number, body)
+    start, count = len(out), len(objects) + 1
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % count
+    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    out += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (count, start)
+    return bytes(out)
+
+
+def one_page(
+    content: bytes, *, box: bytes = b"0 0 612 792", font: bytes = HELVETICA, page: bytes = b"", stream: bytes = b""
+) -> bytes:
+    """A page with these drawing commands and one font, /F1; `page` and `stream` go into these dictionaries."""
+    return pdf_of(
+        [
+            CATALOG,
+            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [%b] /Contents 4 0 R %b" % (box, page)
+            + b" /Resources << /Font << /F1 5 0 R >> >> >>",
+            b"<< /Length %d %b >>\nstream\n%b\nendstream" % (len(content), stream, content),
+            font,
+        ]
+    )
+
+
 # A document that opens and has no page in it.
-NO_PAGES = b"""%PDF-1.4
-1 0 obj
-<< /Type /Catalog /Pages 2 0 R >>
-endobj
-2 0 obj
-<< /Type /Pages /Kids [] /Count 0 >>
-endobj
-xref
-0 3
-0000000000 65535 f\x20
-0000000009 00000 n\x20
-0000000058 00000 n\x20
-trailer
-<< /Size 3 /Root 1 0 R >>
-startxref
-110
-%%EOF
-"""
+NO_PAGES = pdf_of([CATALOG, b"<< /Type /Pages /Kids [] /Count 0 >>"])
 
 
 def sentence(page: int, number: int) -> str:

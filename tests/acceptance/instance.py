@@ -6,39 +6,30 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from common.settings import ROOT
-from tests.waiting import free_port, wait_until
+from tests import processes
+from tests.waiting import PATIENCE_S, free_port, wait_until
 
 PAGEMILL = [sys.executable, "-m", "api.cli"]
-
-
-def _command_line(process: psutil.Process) -> str:
-    """Empty for one that is just gone."""
-    try:
-        return " ".join(process.cmdline())
-    except psutil.NoSuchProcess:
-        return ""
-
-
-def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [p for p in processes if _is_alive(p)]
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False  # it went between the two questions
+EXECUTOR = "api.cli executor"
+PARSER = "rag.svr.parser_child"
+# How long each of these may take on a machine that is slow and busy.
+_START_S = 120.0
+_STOP_S = 90.0
+_END_S = 150.0
 
 
 class Instance:
@@ -59,7 +50,7 @@ class Instance:
                 env=self.environ,
                 cwd=ROOT,
             )
-        wait_until(lambda: self._is_ready() or not self.is_alive, 60, "Pagemill to be ready")
+        wait_until(lambda: self._is_ready() or not self.is_alive, _START_S, "Pagemill to be ready")
         assert self.is_alive, self.output()
 
     @property
@@ -84,15 +75,34 @@ class Instance:
         return found.group(1) if found else None
 
     def children(self, name: str = "") -> list[psutil.Process]:
-        """All processes below this instance; with a name, those whose command line has it."""
-        found = psutil.Process(self.pid).children(recursive=True)
-        return [p for p in found if name in _command_line(p)]
+        """What the supervisor itself has started; with a name, those whose command line has it. A process that one of
+        these has just forked is not among them, though it has its parent's command line for a moment."""
+        return processes.children(self.pid, name)
 
-    def stop(self, signum: int = signal.SIGTERM, timeout_s: float = 40) -> int:
+    def descendants(self, name: str = "") -> list[psutil.Process]:
+        """All processes below this instance."""
+        return processes.descendants(self.pid, name)
+
+    def stop(self, signum: int = signal.SIGTERM, timeout_s: float = _STOP_S) -> int:
         assert self._process is not None
         if self.is_alive:
             self._process.send_signal(signum)
         return self._process.wait(timeout_s)
+
+    def kill(self) -> None:
+        """With everything below it, and with what a supervisor that is gone has left: a suspended process stays."""
+        left = self.descendants() if self.is_alive else []
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        left += processes.at_work_in(self.data)
+        processes.kill_all(left)
+        wait_until(lambda: not processes.alive(left), what=f"the end of all processes of {self.data}")
+
+    def query(self, sql: str, *params: object) -> list[tuple[Any, ...]]:
+        """Straight from its own database."""
+        with closing(sqlite3.connect(self.data / "pagemill.db", timeout=PATIENCE_S)) as db:
+            return db.execute(sql, params).fetchall()
 
     def run(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """A `pagemill` command on this instance's data folder."""
@@ -125,7 +135,7 @@ class Instance:
         for name, value in (headers or {}).items():
             request.add_header(name, value)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as exc:
             return json.loads(exc.read())
@@ -142,7 +152,7 @@ class Instance:
         request.add_header("Content-Type", f"multipart/form-data; boundary={boundary}")
         for name, value in (headers or {}).items():
             request.add_header(name, value)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             found = json.loads(answer.read())
         assert found["code"] == 0, found
         return str(found["data"][0]["id"])
@@ -156,7 +166,7 @@ class Instance:
         document: dict[str, Any] = found["data"]["docs"][0]
         return document
 
-    def wait_ended(self, dataset_id: str, document_id: str, timeout_s: float = 60) -> dict[str, Any]:
+    def wait_ended(self, dataset_id: str, document_id: str, timeout_s: float = _END_S) -> dict[str, Any]:
         deadline_s = time.monotonic() + timeout_s
         while True:
             document = self.document(dataset_id, document_id)
@@ -173,7 +183,24 @@ class Instance:
 
     def _is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.address}/readyz", timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.address}/readyz", timeout=20) as answer:
                 return bool(answer.status == 200)
         except (OSError, ValueError):
             return False
+
+
+@contextmanager
+def made_instance(data: Path, *, port: int | None = None, **environ: str) -> Iterator[Instance]:
+    """One that is still to be started. Whatever is left of it at the end is killed."""
+    instance = Instance(data, port=port, **environ)
+    try:
+        yield instance
+    finally:
+        instance.kill()
+
+
+@contextmanager
+def running_instance(data: Path, **environ: str) -> Iterator[Instance]:
+    with made_instance(data, port=None, **environ) as instance:
+        instance.start()
+        yield instance

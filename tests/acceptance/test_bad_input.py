@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import urllib.request
@@ -12,19 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.instance import Instance
+from tests.acceptance.instance import Instance, running_instance
 from tests.conftest import missing
 from tests.pdfs import NO_PAGES, sentence, write_encrypted, write_pages, write_truncated
+from tests.waiting import PATIENCE_S
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
 def instance(short_dir: Path) -> Iterator[Instance]:
-    made = Instance(short_dir / "bad", PAGEMILL_SERVER_RECEIVE_TIMEOUT_S="1", PAGEMILL_SERVER_THREADS="8")
-    made.start()
-    yield made
-    made.stop(signal.SIGTERM)
+    environ = {"PAGEMILL_SERVER_RECEIVE_TIMEOUT_S": "1", "PAGEMILL_SERVER_THREADS": "8"}
+    with running_instance(short_dir / "bad", **environ) as made:
+        yield made
+        assert made.stop() == 0
 
 
 def failure_of(instance: Instance, path: Path, **parser_config: object) -> str:
@@ -91,33 +91,33 @@ def test_half_sent_requests_do_not_block_the_others(instance: Instance) -> None:
     stalled = [socket.create_connection((host, int(port))) for _ in range(24)]
     for connection in stalled:
         connection.sendall(b"GET /heal")
-    with urllib.request.urlopen(f"{instance.address}/healthz", timeout=20) as answer:
+    with urllib.request.urlopen(f"{instance.address}/healthz", timeout=PATIENCE_S) as answer:
         assert answer.status == 200
     for connection in stalled:
         connection.close()
 
 
-def test_a_disk_that_is_full_leaves_no_half_file_and_no_row(short_dir: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def small_disk(short_dir: Path) -> Iterator[Path]:
     if os.getuid() != 0:
         missing("root, which it takes to mount a small disk,")
     disk = short_dir / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True)
     assert mounted.returncode == 0, mounted.stderr
-    instance = Instance(short_dir / "full", PAGEMILL_STORE_URL=f"file://{disk}")
-    try:
-        instance.start()
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_a_disk_that_is_full_leaves_no_half_file_and_no_row(short_dir: Path, small_disk: Path, tmp_path: Path) -> None:
+    with running_instance(short_dir / "full", PAGEMILL_STORE_URL=f"file://{small_disk}") as instance:
         dataset_id = instance.dataset()
         big = written(tmp_path / "big.txt", os.urandom(4_000_000))
         with pytest.raises(AssertionError, match="disk is full"):
             instance.upload(dataset_id, big)
         assert instance.call("GET", f"/datasets/{dataset_id}/documents")["data"]["total"] == 0
-        assert [p.name for p in disk.rglob("*") if p.is_file()] == [".pagemill-store"]
+        assert [p.name for p in small_disk.rglob("*") if p.is_file()] == [".pagemill-store"]
         small = instance.upload(dataset_id, written(tmp_path / "small.txt", b"There is room for a small one."))
         instance.parse(dataset_id, small)
         assert instance.wait_ended(dataset_id, small)["run"] == "DONE"
         assert instance.stop() == 0
-    finally:
-        if instance.is_alive:
-            instance.stop(signal.SIGKILL)
-        subprocess.run(["umount", "-l", str(disk)], check=True)

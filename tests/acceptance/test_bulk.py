@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
-import sqlite3
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,23 +13,22 @@ import pytest
 from api.db.database import open_rows
 from api.db.services.account_service import AccountService
 from rag.utils.embedder import PackagedEmbedder
-from tests.acceptance.instance import Instance
+from tests.acceptance.instance import EXECUTOR, Instance, running_instance
 from tests.pdfs import write_pages
+from tests.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(1200)
 
 BULK_DOCUMENTS = 25
 BULK_PAGES = 200
+BULK_S = 600
 TRIES = int(os.environ.get("FAIRNESS_TRIES", "5"))
 
 
 @pytest.fixture(scope="module")
 def instance(short_dir: Path) -> Iterator[Instance]:
-    made = Instance(short_dir / "fair")
-    made.start()
-    yield made
-    if made.is_alive:
-        made.stop(signal.SIGKILL)
+    with running_instance(short_dir / "fair") as made:
+        yield made
 
 
 def key_of_another_tenant(instance: Instance) -> str:
@@ -44,9 +40,8 @@ def key_of_another_tenant(instance: Instance) -> str:
     return key
 
 
-def rows_of(instance: Instance, sql: str) -> list[tuple[float, ...]]:
-    with closing(sqlite3.connect(instance.data / "pagemill.db")) as db:
-        return db.execute(sql).fetchall()
+def wait_for_count(instance: Instance, sql: str, least: int, what: str) -> None:
+    wait_until(lambda: instance.query(sql)[0][0] >= least, BULK_S, what, look_s=0.2)
 
 
 def variant(source: Path, number: int) -> Path:
@@ -78,15 +73,12 @@ def test_a_single_document_passes_another_tenants_five_thousand_tasks(instance: 
     bulk_id = made["data"]["id"]
     documents = [bulk.upload(bulk_id, variant(large, n)) for n in range(BULK_DOCUMENTS)]
     assert bulk.parse(bulk_id, *documents) == {"code": 0}
-    deadline_s = time.monotonic() + 60
-    while rows_of(instance, "SELECT COUNT(*) FROM task WHERE task_type = 'range'")[0][0] < BULK_DOCUMENTS * BULK_PAGES:
-        assert time.monotonic() < deadline_s, "the bulk is not queued"
-        time.sleep(0.1)
+    queued = "SELECT COUNT(*) FROM task WHERE task_type = 'range'"
+    wait_for_count(instance, queued, BULK_DOCUMENTS * BULK_PAGES, "the bulk to be queued")
 
     crowded_s = [time_of_one_document(instance, dataset_id, variant(small, TRIES + n)) for n in range(TRIES)]
-    ((waiting,),) = rows_of(instance, "SELECT COUNT(*) FROM task WHERE state = 0")
-    ((task_s,),) = rows_of(
-        instance,
+    ((waiting,),) = instance.query("SELECT COUNT(*) FROM task WHERE state = 0")
+    ((task_s,),) = instance.query(
         "SELECT AVG(process_duration) FROM task WHERE state = 4 AND task_type = 'range' AND to_page = from_page + 1",
     )
     alone, crowded = statistics.median(alone_s), statistics.median(crowded_s)
@@ -111,9 +103,6 @@ def test_the_executors_memory_stays_flat_over_thousands_of_tasks(instance: Insta
 
 def _memory_mb(instance: Instance, tasks_done: int) -> list[int]:
     """Of each executor process, once so many ranges of the bulk are done."""
-    deadline_s = time.monotonic() + 240
     done = "SELECT COUNT(*) FROM task WHERE state = 4 AND task_type = 'range' AND to_page = from_page + 1"
-    while rows_of(instance, done)[0][0] < tasks_done:
-        assert time.monotonic() < deadline_s, "the bulk does not end"
-        time.sleep(0.2)
-    return sorted(p.memory_info().rss >> 20 for p in instance.children("api.cli executor"))
+    wait_for_count(instance, done, tasks_done, "so many tasks to be done")
+    return sorted(p.memory_info().rss >> 20 for p in instance.children(EXECUTOR))

@@ -9,14 +9,12 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from api import cli
 from api.commands import options
 from api.commands.document_search import place, snippet
 from api.db.services.file_names import require_file_name, require_supported
@@ -26,38 +24,22 @@ from common.settings import ROOT, load
 from common.version import VERSION
 from rag.svr.data_folder import DataFolder
 from rag.utils.doc_index import ChunkRecord
-from tests.acceptance.instance import PAGEMILL, Instance, alive
+from tests.acceptance.conftest import Run
+from tests.acceptance.instance import EXECUTOR, PAGEMILL, Instance, running_instance
 from tests.conftest import missing
-from tests.waiting import wait_until
+from tests.processes import alive, kill_all
+from tests.waiting import PATIENCE_S, wait_until
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 NOT_RUNNING = "Pagemill is not running: start it with `pagemill up`"
 NO_TEXT = os.fsdecode(b"caf\xe9")
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
 def instance(short_dir: Path) -> Iterator[Instance]:
-    made = Instance(short_dir / "cli", PAGEMILL_EXECUTOR_PROCESSES="1")
-    made.start()
-    yield made
-    if made.is_alive:
-        made.stop(signal.SIGKILL)
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """A command in this process: (exit code, stdout, stderr). An error that is not told in a line is raised."""
-
-    def run_one(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["pagemill", *args])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return run_one
+    with running_instance(short_dir / "cli", PAGEMILL_EXECUTOR_PROCESSES="1") as made:
+        yield made
 
 
 def as_a_plain_user(*args: str) -> subprocess.CompletedProcess[str]:
@@ -66,7 +48,7 @@ def as_a_plain_user(*args: str) -> subprocess.CompletedProcess[str]:
     if os.getuid() == 0 and shutil.which("setpriv") is None:
         missing("setpriv")
     words = [*(drop if os.getuid() == 0 else []), *PAGEMILL, *args]
-    return subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    return subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=120)
 
 
 def told_in_a_line(done: subprocess.CompletedProcess[str]) -> str:
@@ -272,14 +254,14 @@ def test_an_instance_that_was_killed_is_not_called_running(instance: Instance, r
     assert run("status", "--data", data)[1].startswith(f"running at {instance.address}\n")
     short = tmp_path / "short.txt"
     short.write_text("The kingfisher waits as well.")
-    children = instance.children()
-    (executor,) = instance.children("api.cli executor")
+    processes = instance.descendants()
+    (executor,) = instance.children(EXECUTOR)
     executor.suspend()  # so that it can't be done; and it holds the folder's lock from now on
     waiting = subprocess.Popen(
         [*PAGEMILL, "ingest", str(short), "--dataset", "waiting", "--data", data],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=instance.environ, cwd=ROOT,
     )  # fmt: skip
-    wait_until(lambda: '"RUNNING": 1' in run("status", "--json", "--data", data)[1], 30, "the file to be queued")
+    wait_until(lambda: '"RUNNING": 1' in run("status", "--json", "--data", data)[1], what="the file to be queued")
     instance.stop(signal.SIGKILL)
     code, said, _ = run("status", "--data", data)
     assert (code, said.splitlines()[0]) == (0, NOT_RUNNING)
@@ -293,11 +275,11 @@ def test_an_instance_that_was_killed_is_not_called_running(instance: Instance, r
     code, said, error = run("ingest", str(short), "--dataset", "stopped", "--no-wait", "--json", "--data", data)
     assert (code, error) == (0, f"queued; {NOT_RUNNING}\n")
     assert json.loads(said)[0]["run"] == "RUNNING"
-    error = waiting.communicate(timeout=40)[1]
+    error = waiting.communicate(timeout=PATIENCE_S)[1]
     assert waiting.returncode == 1
     assert f"queued; {NOT_RUNNING}" in error
-    for child in alive(children):
-        child.kill()
+    kill_all(processes)
+    wait_until(lambda: not alive(processes), what="all processes to be gone")
 
 
 def test_a_database_that_cannot_be_written_or_read_is_told_in_a_line(instance: Instance, run: Run) -> None:

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from api import cli
 from tests import pdfs
+from tests.acceptance.conftest import Run
 from tests.prose import paragraph, write_prose
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """`pagemill parse` in this process: (exit code, stdout, stderr)."""
+def run(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """`pagemill parse` in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-
-    def run_one(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["pagemill", "parse", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return run_one
+    return partial(run, "parse")
 
 
 def test_the_joined_block_is_shown_on_the_page_where_it_starts(run: Run, tmp_path: Path) -> None:

@@ -6,37 +6,25 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import psutil
 import pytest
 from PIL import Image
 
-from api import cli
 from common.settings import ROOT
 from tests import pdfs
-from tests.acceptance.instance import PAGEMILL
-from tests.waiting import wait_until
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.acceptance.conftest import Run
+from tests.acceptance.instance import PAGEMILL, PARSER
+from tests.processes import alive, children, kill_all
+from tests.waiting import PATIENCE_S, wait_for, wait_until
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """`pagemill parse` in this process: (exit code, stdout, stderr). An error that is not told in a line is raised."""
+def run(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """`pagemill parse` in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-
-    def run_one(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["pagemill", "parse", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return run_one
+    return partial(run, "parse")
 
 
 @pytest.fixture
@@ -168,14 +156,16 @@ def test_ctrl_c_ends_the_parser_process_too(tmp_path: Path) -> None:
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     try:
-        me = psutil.Process(started.pid)
-        wait_until(lambda: bool(me.children()), 20, "a parser process")
-        (child,) = me.children()
-        started.send_signal(signal.SIGINT)
-        error = started.communicate(timeout=20)[1]
+        (parser,) = wait_for(lambda: children(started.pid, PARSER), what="a parser process")
+        parser.suspend()  # so that it does not end by itself
+        try:
+            started.send_signal(signal.SIGINT)
+            error = started.communicate(timeout=PATIENCE_S)[1]
+            wait_until(lambda: not alive([parser]), what="the parser process to be gone")
+        finally:
+            kill_all([parser])
     finally:
         started.kill()
         started.communicate()
     assert started.returncode != 0
     assert b"Traceback" not in error
-    wait_until(lambda: not child.is_running(), 5, "the parser process to be gone")

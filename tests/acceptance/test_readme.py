@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,18 +11,15 @@ from pathlib import Path
 import pytest
 
 from common.settings import ROOT
-from tests.acceptance.instance import Instance
+from tests.acceptance.instance import Instance, running_instance
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
 def instance(short_dir: Path, request: pytest.FixtureRequest) -> Iterator[Instance]:
-    made = Instance(short_dir / request.node.name[:30])
-    made.start()
-    yield made
-    if made.is_alive:
-        made.stop(signal.SIGKILL)
+    with running_instance(short_dir / request.node.name[:30]) as made:
+        yield made
 
 
 def test_the_first_call_finds_a_sentence_with_its_page_and_place(instance: Instance) -> None:
@@ -34,7 +30,7 @@ def test_the_first_call_finds_a_sentence_with_its_page_and_place(instance: Insta
         env={**instance.environ, "API": f"{instance.address}/api/v1", "PAGEMILL_DATA": str(instance.data)},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr + done.stdout
     hit = ast.literal_eval(done.stdout.strip().splitlines()[-1])

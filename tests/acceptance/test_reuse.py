@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.acceptance.instance import Instance
+from tests.acceptance.instance import Instance, running_instance
 from tests.pdfs import sentence, write_pages, write_without_page
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
 def instance(short_dir: Path) -> Iterator[Instance]:
-    made = Instance(short_dir / "reuse")
-    made.start()
-    yield made
-    made.stop(signal.SIGTERM)
+    with running_instance(short_dir / "reuse") as made:
+        yield made
+        assert made.stop() == 0
 
 
 def chunks(instance: Instance, dataset_id: str, document_id: str) -> list[tuple[str, Any]]:
@@ -76,8 +74,8 @@ def test_ranges_of_a_stopped_parse_are_reused(instance: Instance, tmp_path: Path
     dataset_id = instance.call("POST", "/datasets", {"name": "stopped", "parser_config": config})["data"]["id"]
     document_id = instance.upload(dataset_id, write_pages(tmp_path / "long.pdf", 300, sentences=30))
     instance.parse(dataset_id, document_id)
-    while instance.document(dataset_id, document_id)["chunk_count"] < 20:
-        assert instance.document(dataset_id, document_id)["run"] == "RUNNING"
+    while (document := instance.document(dataset_id, document_id))["chunk_count"] < 20:
+        assert document["run"] == "RUNNING"
     instance.call("DELETE", f"/datasets/{dataset_id}/chunks", {"document_ids": [document_id]})
     assert instance.search(dataset_id, sentence(1, 1)) == []
     document = parsed(instance, dataset_id, document_id)

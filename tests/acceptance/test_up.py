@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import signal
 import socket
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.instance import Instance, alive
+from tests.acceptance.instance import EXECUTOR, Instance, made_instance
 from tests.pdfs import sentence, write_pages
+from tests.processes import alive
 from tests.servers.valkey import ValkeyServer
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
 def instance(short_dir: Path, request: pytest.FixtureRequest) -> Iterator[Instance]:
-    made = Instance(short_dir / request.node.name[:40] / "data")
-    made.data.parent.mkdir()
-    yield made
-    if made.is_alive:
-        made.stop(signal.SIGKILL)
+    folder = short_dir / request.node.name[:40]
+    folder.mkdir()
+    with made_instance(folder / "data") as made:
+        yield made
 
 
 def test_from_a_first_start_to_a_found_sentence_and_a_second_start(instance: Instance, tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_from_a_first_start_to_a_found_sentence_and_a_second_start(instance: Ins
     assert page == 33
     assert 0 < left < right < 700
     assert 0 < top < bottom < 900
-    processes = instance.children()
+    processes = instance.descendants()
     assert instance.stop() == 0
     wait_until(lambda: not alive(processes), what="all children to be gone")
     assert "Traceback" not in instance.output()
@@ -54,11 +55,11 @@ def test_from_a_first_start_to_a_found_sentence_and_a_second_start(instance: Ins
 
 def test_dead_children_are_started_again_with_a_reason(instance: Instance, tmp_path: Path) -> None:
     instance.start()
-    for name in ("api.cli executor", "api.cli indexer", "valkey-server", "api.cli server"):
+    for name in (EXECUTOR, "api.cli indexer", "valkey-server", "api.cli server"):
         victim = instance.children(name)[0]
         victim.kill()
         wait_until(lambda victim=victim: not alive([victim]))
-    wait_until(lambda: instance.output().count("was killed by SIGKILL; starting again") == 4, 30)
+    wait_until(lambda: instance.output().count("was killed by SIGKILL; starting again") == 4)
     dataset_id = instance.dataset()
     document_id = instance.upload(dataset_id, write_pages(tmp_path / "after.pdf", 3))
     instance.parse(dataset_id, document_id)
@@ -67,11 +68,12 @@ def test_dead_children_are_started_again_with_a_reason(instance: Instance, tmp_p
 
 
 def test_nothing_is_left_when_the_supervisor_is_killed(instance: Instance) -> None:
+    instance.environ["PAGEMILL_EXECUTOR_PROCESSES"] = "2"
     instance.start()
-    processes = instance.children()
+    processes = instance.descendants()
     assert len(processes) >= 5
     instance.stop(signal.SIGKILL)
-    wait_until(lambda: not alive(processes), 30, "all children to be gone")
+    wait_until(lambda: not alive(processes), what="all children to be gone")
     instance.start()  # and the folder is free again
     assert instance.stop() == 0
 
@@ -88,14 +90,14 @@ def test_a_taken_port_gives_the_next_free_one_and_says_so(instance: Instance) ->
 
 def test_two_instances_run_side_by_side_and_one_folder_has_one(instance: Instance) -> None:
     instance.start()
-    other = Instance(instance.data.with_name("other"), port=instance.port)
-    other.start()
-    assert instance.dataset("only here")
-    assert other.call("GET", "/datasets")["total_datasets"] == 0
-    refused = instance.run("up", check=False)
-    assert refused.returncode == 1
-    assert "another Pagemill" in refused.stderr
-    assert other.stop() == 0
+    with made_instance(instance.data.with_name("other"), port=instance.port) as other:
+        other.start()
+        assert instance.dataset("only here")
+        assert other.call("GET", "/datasets")["total_datasets"] == 0
+        refused = instance.run("up", check=False)
+        assert refused.returncode == 1
+        assert "another Pagemill" in refused.stderr
+        assert other.stop() == 0
     assert instance.stop() == 0
 
 
@@ -113,7 +115,7 @@ def test_servers_and_folders_elsewhere_are_used_and_none_is_started(
     dataset_id = instance.dataset()
     document_id = instance.upload(dataset_id, write_pages(tmp_path / "thirty.pdf", 30))
     instance.parse(dataset_id, document_id)
-    instance.children("api.cli executor")[0].kill()
+    instance.children(EXECUTOR)[0].kill()
     assert instance.wait_ended(dataset_id, document_id)["run"] == "DONE"
     assert instance.search(dataset_id, sentence(20, 1))[0]["positions"][0][0] == 20
     assert instance.stop() == 0
@@ -132,8 +134,6 @@ def test_a_folder_that_cannot_be_used_is_refused_with_advice(instance: Instance)
 def test_a_database_of_a_newer_version_is_refused(instance: Instance) -> None:
     instance.start()
     assert instance.stop() == 0
-    import sqlite3
-
     with sqlite3.connect(instance.data / "pagemill.db") as db:
         db.execute("INSERT INTO schema_version VALUES (999, 1)")
     db.close()

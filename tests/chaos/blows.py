@@ -19,7 +19,9 @@ import redis
 
 from rag.utils.embedded_folder import Folder
 from rag.utils.redis_conn import Queue
-from tests.chaos.site import EXECUTOR, Site, now_ms, owner_of
+from tests.acceptance.instance import EXECUTOR, PARSER
+from tests.chaos.outside import owner_of
+from tests.chaos.site import Site, now_ms
 
 # Longer than a lease: what a sleeper held is somebody else's when it wakes.
 _SLEEP_S = 17.0
@@ -45,12 +47,12 @@ class Blows:
         self.kills: list[Kill] = []
         self._often: dict[str, tuple[int, Callable[[], None]]] = {
             "executor killed": (5, self._kill_executor),
-            "parser killed": (5, lambda: self._signal("rag.svr.parser_child", signal.SIGKILL)),
+            "parser killed": (5, lambda: self._kill_named(PARSER)),
             "executor of another host lost": (2, self._lose_host),
-            "executor drained": (2, lambda: self._signal(EXECUTOR, signal.SIGTERM)),
+            "executor drained": (2, lambda: self._signal(self._site.executors(), signal.SIGTERM)),
             "executor stopped past its lease": (1, lambda: self._last(self._stop_executor)),
-            "indexer killed": (2, lambda: self._signal("api.cli indexer", signal.SIGKILL)),
-            "web server killed": (1, lambda: self._signal("api.cli server", signal.SIGKILL)),
+            "indexer killed": (2, lambda: self._kill_named("api.cli indexer")),
+            "web server killed": (1, lambda: self._kill_named("api.cli server")),
             "Valkey flushed": (2, self._flush),
             "Valkey killed": (1, lambda: self._restart_valkey(empty=False)),
             "Valkey restarted empty": (1, lambda: self._restart_valkey(empty=True)),
@@ -84,8 +86,10 @@ class Blows:
         thread.start()
         self._lasting.append(thread)
 
-    def _signal(self, name: str, signum: int) -> None:
-        victims = self._site.processes(name)
+    def _kill_named(self, name: str) -> None:
+        self._signal(self._site.processes(name), signal.SIGKILL)
+
+    def _signal(self, victims: list[psutil.Process], signum: int) -> None:
         if victims:
             with suppress(psutil.NoSuchProcess):
                 self._dice.choice(victims).send_signal(signum)
@@ -124,7 +128,7 @@ class Blows:
             self._sleeping.release()
 
     def _stop_one(self) -> None:
-        victims = self._site.processes(EXECUTOR)
+        victims = self._site.executors()
         if victims:
             victim = self._dice.choice(victims)
             with suppress(psutil.NoSuchProcess):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,24 +11,22 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.acceptance.instance import Instance, alive
-from tests.waiting import wait_until
+from tests.acceptance.instance import PARSER, Instance, running_instance
+from tests.processes import alive
+from tests.waiting import wait_for, wait_until
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 TRIES = int(os.environ.get("CANCEL_TRIES", "20"))
 
 
 @pytest.fixture
 def instance(short_dir: Path) -> Iterator[Instance]:
-    made = Instance(short_dir / "cancel", PAGEMILL_EXECUTOR_PROCESSES="1")
-    made.start()
-    yield made
-    if made.is_alive:
-        made.stop(signal.SIGKILL)
+    with running_instance(short_dir / "cancel", PAGEMILL_EXECUTOR_PROCESSES="1") as made:
+        yield made
 
 
 def busy_parsers(instance: Instance) -> list[psutil.Process]:
-    return [p for p in instance.children("rag.svr.parser_child") if _is_busy(p)]
+    return [p for p in instance.descendants(PARSER) if _is_busy(p)]
 
 
 def _is_busy(process: psutil.Process) -> bool:
@@ -50,12 +47,11 @@ def test_a_stopped_parse_ends_its_process_within_a_second(instance: Instance, tm
     taken_s = []
     for _ in range(TRIES):
         assert instance.parse(dataset_id, document_id) == {"code": 0}
-        wait_until(lambda: busy_parsers(instance), 30, "the parser to be at work")
-        victims = busy_parsers(instance)
+        victims = wait_for(lambda: busy_parsers(instance), what="the parser to be at work")
         begin_s = time.monotonic()
         assert instance.call("DELETE", f"/datasets/{dataset_id}/chunks", body) == {"code": 0}
         assert instance.search(dataset_id, words[:200]) == []
-        wait_until(lambda victims=victims: not alive(victims), 10, "the parser to be gone")
+        wait_until(lambda victims=victims: not alive(victims), what="the parser to be gone")
         taken_s.append(time.monotonic() - begin_s)
         assert instance.document(dataset_id, document_id)["run"] == "CANCEL"
     taken_s.sort()

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import signal
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.instance import Instance
+from tests.acceptance.instance import EXECUTOR, Instance, running_instance
 from tests.pdfs import write_pages
+from tests.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
 def instance(short_dir: Path) -> Iterator[Instance]:
-    made = Instance(short_dir / "drain")
-    made.start()
-    yield made
-    if made.is_alive:
-        made.stop(signal.SIGKILL)
+    with running_instance(short_dir / "drain") as made:
+        yield made
 
 
 def test_a_drained_executor_counts_nothing_against_its_tasks(instance: Instance, tmp_path: Path) -> None:
@@ -31,11 +26,11 @@ def test_a_drained_executor_counts_nothing_against_its_tasks(instance: Instance,
     files = [write_pages(tmp_path / f"{n:02}.pdf", 36, sentences=24, title=str(n)) for n in range(4)]
     documents = [instance.upload(dataset_id, path) for path in files]
     assert instance.parse(dataset_id, *documents) == {"code": 0}
-    for victim in instance.children("api.cli executor"):
+    wait_until(lambda: instance.query("SELECT 1 FROM task WHERE state = 1"), what="an executor at work")
+    for victim in instance.children(EXECUTOR):
         victim.terminate()
     for document_id in documents:
-        assert instance.wait_ended(dataset_id, document_id, 120)["run"] == "DONE"
+        assert instance.wait_ended(dataset_id, document_id)["run"] == "DONE"
     assert "ended with exit code 0; starting again" in instance.output()
-    with closing(sqlite3.connect(instance.data / "pagemill.db")) as db:
-        assert db.execute("SELECT SUM(attempt), SUM(losses) FROM task").fetchall() == [(0, 0)]
+    assert instance.query("SELECT SUM(attempt), SUM(losses) FROM task") == [(0, 0)]
     assert instance.stop() == 0

@@ -5,24 +5,19 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import sqlite3
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 
-from common.ids import new_token
-from common.settings import ROOT, ExecutorSettings
+from common.settings import ExecutorSettings
 from rag.utils.redis_conn import Queue
-from tests.acceptance.instance import Instance
-from tests.chaos.site import EXECUTOR, now_ms, owner_of
-from tests.waiting import wait_until
+from tests.acceptance.instance import EXECUTOR, Instance, running_instance
+from tests.chaos.outside import Outside, owner_of
+from tests.chaos.site import now_ms
+from tests.waiting import wait_for, wait_until
 
 pytestmark = pytest.mark.timeout(1200)
 TRIES = int(os.environ.get("RECOVERY_TRIES", "4"))
@@ -31,11 +26,8 @@ LEASE_S = ExecutorSettings().lease_s
 
 @pytest.fixture
 def instance(short_dir: Path) -> Iterator[Instance]:
-    made = Instance(short_dir / "recovery", PAGEMILL_EXECUTOR_PROCESSES="2")
-    made.start()
-    yield made
-    if made.is_alive:
-        made.stop(signal.SIGKILL)
+    with running_instance(short_dir / "recovery", PAGEMILL_EXECUTOR_PROCESSES="2") as made:
+        yield made
 
 
 @pytest.fixture
@@ -47,26 +39,17 @@ def long_text(tmp_path: Path) -> Path:
     return path
 
 
-def rows_of(instance: Instance, sql: str, *params: object) -> list[tuple[str, int, str]]:
-    with closing(sqlite3.connect(instance.data / "pagemill.db", timeout=30)) as db:
-        return db.execute(sql, params).fetchall()
-
-
-def running(instance: Instance) -> list[tuple[str, int, str]]:
-    """(task id, claim number, owner) of each running task."""
-    return rows_of(instance, "SELECT id, claim_no, owner FROM task WHERE state = 1")
-
-
-def claimed_ms(instance: Instance, task_id: str, claim_no: int) -> int:
-    """When that claim was made; 0 before."""
-    sql = "SELECT task_id, at_ms, kind FROM task_event WHERE task_id = ? AND claim_no = ? AND kind = 'claim'"
-    found = rows_of(instance, sql, task_id, claim_no)
-    return found[0][1] if found else 0
+def wait_running(instance: Instance) -> tuple[str, int, str]:
+    """The (task id, claim number, owner) of the one task, once it runs."""
+    sql = "SELECT id, claim_no, owner FROM task WHERE state = 1"
+    ((task_id, claim_no, owner),) = wait_for(lambda: instance.query(sql), what="the task to run")
+    return task_id, claim_no, owner
 
 
 def recovery_s(instance: Instance, task_id: str, claim_no: int, killed_ms: int) -> float:
-    wait_until(lambda: claimed_ms(instance, task_id, claim_no + 1), 60, "the task to run again")
-    return (claimed_ms(instance, task_id, claim_no + 1) - killed_ms) / 1000
+    sql = "SELECT at_ms FROM task_event WHERE task_id = ? AND claim_no = ? AND kind = 'claim'"
+    ((claimed_ms,),) = wait_for(lambda: instance.query(sql, task_id, claim_no + 1), what="the task to run again")
+    return float(claimed_ms - killed_ms) / 1000
 
 
 def test_a_killed_executors_task_runs_elsewhere_within_seconds(instance: Instance, long_text: Path) -> None:
@@ -75,12 +58,10 @@ def test_a_killed_executors_task_runs_elsewhere_within_seconds(instance: Instanc
     body = {"document_ids": [document_id]}
     taken_s = []
     for _ in range(TRIES):
-        wait_until(lambda: _all_beat(instance), 60, "both executors to be there")
+        wait_until(lambda: _all_beat(instance), what="both executors to be there")
         assert instance.parse(dataset_id, document_id) == {"code": 0}
-        wait_until(lambda: running(instance), 30, "the task to run")
-        ((task_id, claim_no, owner),) = running(instance)
-        # Not one that an executor has just forked, which has its command line for a moment.
-        (victim,) = [p for p in instance.children(EXECUTOR) if owner_of(p) == owner and p.ppid() == instance.pid]
+        task_id, claim_no, owner = wait_running(instance)
+        (victim,) = [p for p in instance.children(EXECUTOR) if owner_of(p) == owner]
         killed_ms = now_ms()
         victim.kill()
         taken_s.append(recovery_s(instance, task_id, claim_no, killed_ms))
@@ -96,24 +77,21 @@ def test_a_killed_executors_task_runs_elsewhere_within_seconds(instance: Instanc
 def test_a_lost_hosts_task_runs_elsewhere_after_its_lease(instance: Instance, long_text: Path) -> None:
     dataset_id = instance.dataset()
     document_id = instance.upload(dataset_id, long_text)
-    host = _host(instance)
+    host = Outside(instance, "other-host")
     body = {"document_ids": [document_id]}
     try:
+        wait_until(lambda: _all_beat(instance, host.process), what="the executor of the other host")
         # The other host gets the task sooner or later.
         for _ in range(60):
             assert instance.parse(dataset_id, document_id) == {"code": 0}
-            wait_until(lambda: running(instance), 30, "the task to run")
-            ((task_id, claim_no, owner),) = running(instance)
-            if owner.startswith("other-host:"):
+            task_id, claim_no, owner = wait_running(instance)
+            if owner == owner_of(host.process):
                 break
             instance.call("DELETE", f"/datasets/{dataset_id}/chunks", body)
-        assert owner.startswith("other-host:"), "the executor of the other host never got a task"
+        assert owner == owner_of(host.process), "the executor of the other host never got a task"
         killed_ms = now_ms()
-        for child in psutil.Process(host.pid).children(recursive=True):
-            child.kill()
     finally:
         host.kill()
-        host.wait()
     taken_s = recovery_s(instance, task_id, claim_no, killed_ms)
     print(f"host lost: running elsewhere after {taken_s:.2f} s; a lease is {LEASE_S:.0f} s")
     assert taken_s < LEASE_S + 5.0
@@ -121,23 +99,9 @@ def test_a_lost_hosts_task_runs_elsewhere_after_its_lease(instance: Instance, lo
     assert instance.stop() == 0
 
 
-def _host(instance: Instance) -> subprocess.Popen[bytes]:
-    """An executor that no supervisor watches, ready to work."""
-    command = [sys.executable, "-m", "api.cli", "executor", "--data", str(instance.data)]
-    process = subprocess.Popen(
-        [*command, "--name", "other-host", "--boot", new_token()],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=instance.environ,
-        cwd=ROOT,
-    )
-    wait_until(lambda: _all_beat(instance, psutil.Process(process.pid)), 60, "the executor of the other host")
-    return process
-
-
 def _all_beat(instance: Instance, *others: psutil.Process) -> bool:
     """Whether both executors of the instance, and the others, have said that they are there."""
-    processes = [*(p for p in instance.children(EXECUTOR) if p.ppid() == instance.pid), *others]
+    processes = [*instance.children(EXECUTOR), *others]
     queue = Queue(f"unix://{instance.data}/run/valkey.sock")
     beating = {beat.said.get("owner") for beat in queue.executors()}
     queue.close()

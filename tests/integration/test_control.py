@@ -11,16 +11,13 @@ from api.db.models import Document, Knowledgebase, RangeResult, StaleChunks, Tas
 from api.db.services.control_service import ControlService
 from api.db.services.parse_service import Doorbell
 from api.db.services.purge_service import PurgeService
-from api.db.services.role_service import RoleService
-from api.db.services.stale_service import StaleService
 from api.db.services.task_requests import Fail, GiveBack
 from common.settings import IndexSettings, TaskSettings
 from common.task_state import DocumentRun, TaskState, TaskType
-from rag.svr.sweeper import Sweeper, SweeperConfig
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.folder_store import FolderStore
-from rag.utils.picture_cache import PictureCache
 from rag.utils.redis_conn import Queue
+from tests.sweeping import sweeper_of
 from tests.world import World
 
 
@@ -167,16 +164,8 @@ def test_the_sweeper_leaves_nothing_of_what_was_deleted(
     world.finish(*world.claim(*ranges))
     world.flip(doc_id)
     control.delete_dataset(world.kb_id)
-    sweeper = Sweeper(
-        SweeperConfig("e1", -61.0),  # as if lease and request timeout were over
-        RoleService(world.rows),
-        StaleService(world.rows),
-        PurgeService(world.rows, TaskSettings()),
-        index,
-        store,
-        queue,
-        PictureCache(tmp_path / "pictures"),
-    )
+    # As if lease and request timeout were over.
+    sweeper = sweeper_of(world.rows, queue, index, store, tmp_path / "pictures", lease_s=-61.0)
     picture = tmp_path / "pictures" / stored.digest / "1-400.png"
     picture.parent.mkdir(parents=True)
     picture.write_bytes(b"a page")

@@ -26,8 +26,10 @@ from rag.svr.indexer import Config, Indexer, run_indexer
 from rag.utils.doc_index import ChunkRecord, Query, Scope, Vectors
 from rag.utils.embedded_folder import Folder, read_mark, store_mark
 from rag.utils.embedded_index import EmbeddedIndex
-from tests.waiting import wait_until
+from tests.processes import open_files
+from tests.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.timeout(400)
 SPAWN = multiprocessing.get_context("spawn")
 BATCH = 6
 DIMENSION = 24
@@ -77,7 +79,7 @@ def write_until_told(data_dir: Path, number: int) -> None:
             sequence = put(index, f"w{number}b{written}")
             file.write(f"{sequence}\n")
             written += 1
-            index.wait_findable(sequence, 0.05)
+            index.wait_findable("tenant", sequence, 0.05)
     index.close()
 
 
@@ -87,7 +89,7 @@ def index_until_told(data_dir: Path) -> None:
 
 def end_politely(process: BaseProcess) -> None:
     process.terminate()
-    process.join(20)
+    process.join(PATIENCE_S)
     assert process.exitcode == 0
 
 
@@ -128,7 +130,7 @@ class Crew:
         (self._data_dir / "stop").touch()
         for name, member in self._members.items():
             if name != "indexer":
-                member.join(20)
+                member.join(PATIENCE_S)
                 assert member.exitcode == 0, name
 
     def end_indexer(self) -> None:
@@ -178,13 +180,13 @@ def test_no_acknowledged_batch_is_lost_or_doubled_by_kills(tmp_path: Path) -> No
         chance.shuffle(victims)
         for victim in victims:
             enough = len(crew.acknowledged()) + chance.randint(2, 8)
-            wait_until(lambda enough=enough: len(crew.acknowledged()) >= enough, 30, "progress")
+            wait_until(lambda enough=enough: len(crew.acknowledged()) >= enough, what="progress")
             crew.kill(victim)
         last = len(crew.acknowledged())
-        wait_until(lambda: len(crew.acknowledged()) > last + 3, 30, "progress after the last kill")
+        wait_until(lambda: len(crew.acknowledged()) > last + 3, what="progress after the last kill")
         crew.end_writers()
         acknowledged = crew.acknowledged()
-        assert index.wait_findable(max(acknowledged.values()), 30)
+        assert index.wait_findable("tenant", max(acknowledged.values()), PATIENCE_S)
         crew.end_indexer()
     finally:
         reader.end()
@@ -219,7 +221,7 @@ def test_a_full_disk_refuses_writes_and_harms_nothing(tmp_path: Path) -> None:
     folder, told = tmp_path / "index", tmp_path / "told"
     process = SPAWN.Process(target=fill_until_full, args=(folder, 600_000, told))
     process.start()
-    process.join(60)
+    process.join(PATIENCE_S)
     assert process.exitcode == 0
     written = int(told.read_text())
     assert written > 0
@@ -234,10 +236,8 @@ def test_a_full_disk_refuses_writes_and_harms_nothing(tmp_path: Path) -> None:
 
 
 def has_open(process: BaseProcess, path: Path) -> bool:
-    links = Path(f"/proc/{process.pid}/fd").iterdir()
-    with contextlib.suppress(FileNotFoundError):  # one that it closed while we looked
-        return any(link.readlink() == path for link in links)
-    return False
+    assert process.pid is not None
+    return path in open_files(process.pid)
 
 
 def test_a_second_indexer_waits_for_the_first(tmp_path: Path) -> None:
@@ -246,14 +246,14 @@ def test_a_second_indexer_waits_for_the_first(tmp_path: Path) -> None:
     first, second, third = (SPAWN.Process(target=index_until_told, args=(tmp_path,)) for _ in range(3))
     try:
         first.start()
-        assert index.wait_findable(put(index, "one"), 30)
+        assert index.wait_findable("tenant", put(index, "one"), PATIENCE_S)
         for process in (second, third):
             process.start()
-            wait_until(lambda process=process: has_open(process, folder.indexer_lock), 30, "waiting for the lock")
+            wait_until(lambda process=process: has_open(process, folder.indexer_lock), what="waiting for the lock")
         assert not has_open(second, folder.bell)
         end_politely(third)
         end_politely(first)
-        assert index.wait_findable(put(index, "two"), 30)
+        assert index.wait_findable("tenant", put(index, "two"), PATIENCE_S)
         end_politely(second)
     finally:
         for process in (first, second, third):
@@ -317,7 +317,7 @@ def test_the_text_index_is_made_anew_from_the_chunks(tmp_path: Path, harm: Calla
     with opened(tmp_path, slice_rows=7) as (index, indexer):
         sequence = put(index, "batch5")
         assert step_through(indexer) > 0
-        assert index.wait_findable(sequence, 0)
+        assert index.wait_findable("tenant", sequence, 0)
         for n in (0, 1, 2, 4, 5):
             assert by_words(index, f"batch{n}", sequence) == ids_of(f"batch{n}")
         assert by_words(index, "batch3", sequence) == []
@@ -355,9 +355,9 @@ def test_a_restored_backup_is_noticed_by_the_entry_not_by_its_number(tmp_path: P
     shutil.copy(backup, folder.database)
     with opened(folder.root) as (index, indexer):
         sequence = put(index, "written anew")
-        assert not index.wait_findable(sequence, 0)  # though the mark names this very number
+        assert not index.wait_findable("tenant", sequence, 0)  # though the mark names this very number
         step_through(indexer)
-        assert index.wait_findable(sequence, 0)
+        assert index.wait_findable("tenant", sequence, 0)
         assert by_words(index, "lost", sequence) == []
         assert by_words(index, "kept", sequence) == ids_of("kept")
         assert by_words(index, "anew", sequence) == ids_of("written anew")
@@ -420,7 +420,7 @@ def test_entries_are_noticed_without_the_bell(tmp_path: Path) -> None:
     thread.start()
     try:
         for n in range(3):
-            assert index.wait_findable(put(index, f"batch{n}"), 20)
+            assert index.wait_findable("tenant", put(index, f"batch{n}"), PATIENCE_S)
     finally:
         stop.set()
         thread.join()

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
@@ -31,6 +32,7 @@ from common.settings import TaskSettings
 from common.task_state import DocumentRun, TaskState, TaskType
 from tests.world import PROFILE, World
 
+pytestmark = pytest.mark.timeout(600)
 OPEN = (TaskState.PENDING, TaskState.RUNNING, TaskState.PAUSED)
 
 

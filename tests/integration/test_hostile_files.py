@@ -17,8 +17,8 @@ from rag.svr.parser_pool import Config, ParseJob, ParserPool
 from rag.svr.parser_protocol import ParsedChunk
 from tests.hostile import FILES
 
-pytestmark = pytest.mark.timeout(180)
-TIMEOUT_S = 40.0
+pytestmark = pytest.mark.timeout(600)
+TIMEOUT_S = 80.0
 
 # What must be read all the same, and words that must be among it.
 READABLE = {

@@ -25,7 +25,6 @@ from api.db.database import Rows
 from api.db.models import Document, Knowledgebase, RangeResult, StaleChunks, Task, TaskEvent
 from api.db.services import task_control, task_sql
 from api.db.services.publish_service import PublishService
-from api.db.services.purge_service import PurgeService
 from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
 from api.db.services.task_requests import (
@@ -40,20 +39,18 @@ from api.db.services.task_requests import (
     Written,
 )
 from api.db.services.visibility import searched_documents
-from common.settings import IndexSettings, RelaySettings, TaskSettings
+from common.settings import IndexSettings, RelaySettings
 from common.task_state import DocumentRun, TaskState, TaskType
 from rag.svr.relay import Relay, RelayConfig
-from rag.svr.sweeper import Sweeper, SweeperConfig
 from rag.utils.doc_index import ChunkRecord, Scope
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.folder_store import FolderStore
-from rag.utils.picture_cache import PictureCache
 from rag.utils.redis_conn import Message, Queue
 from tests.servers.valkey import ValkeyServer
-from tests.waiting import wait_until
+from tests.sweeping import sweeper_of
+from tests.waiting import PATIENCE_S, wait_until
 from tests.world import PROFILE, World
 
-PATIENCE_S = 20.0
 TWO_RANGES = (NewRange(0, 12, "digest0"), NewRange(12, 24, "digest1"))
 A = TypeVar("A")
 B = TypeVar("B")
@@ -884,19 +881,6 @@ def test_a_reaper_that_looked_before_a_renewal_takes_nothing(world: World, stage
 # Deleting, and what zombies still write
 
 
-def sweeper_of(world: World, queue: Queue, index: EmbeddedIndex, store: FolderStore) -> Sweeper:
-    return Sweeper(
-        SweeperConfig("e1", 15.0),
-        RoleService(world.rows),
-        StaleService(world.rows),
-        PurgeService(world.rows, TaskSettings()),
-        index,
-        store,
-        queue,
-        PictureCache(store._folder / "pictures"),
-    )
-
-
 def write_chunk(index: EmbeddedIndex, task: ClaimedTask, ordinal: int = 0) -> None:
     record = ChunkRecord(
         id=f"{task.id}/{ordinal}",
@@ -930,7 +914,7 @@ def test_what_a_zombie_writes_after_a_delete_is_unseen_and_swept(
     everything = Scope(world.tenant_id, world.kb_id, doc_id)
     store = FolderStore(tmp_path / "files")
     store.check()
-    sweeper = sweeper_of(world, queue, index, store)
+    sweeper = sweeper_of(world.rows, queue, index, store, tmp_path / "pictures")
     write_chunk(index, zombie)
     assert world.control.delete([doc_id]) == [doc_id]
     sweeper.run_once()
@@ -952,7 +936,7 @@ def test_what_a_zombie_writes_while_it_is_swept_is_swept_later(
 ) -> None:
     doc_id, ranges = world.started(1)
     (zombie,) = world.claim(*ranges)
-    sweeper = sweeper_of(world, queue, index, FolderStore(tmp_path / "files"))
+    sweeper = sweeper_of(world.rows, queue, index, FolderStore(tmp_path / "files"), tmp_path / "pictures")
     write_chunk(index, zombie)
     world.tasks.hand_back("e1:boot", "its process died")
     world.rows.execute("UPDATE stale_chunks SET at_ms = 1")
@@ -1007,7 +991,7 @@ def test_a_file_that_is_uploaded_again_while_it_is_removed_stays(
     StaleChunks.delete().execute()
     world.rows.close_connection()
     unused = stage.pause(store, "delete_unused")
-    purge = stage.start(sweeper_of(world, queue, index, store).purge)
+    purge = stage.start(sweeper_of(world.rows, queue, index, store, tmp_path / "pictures").purge)
     unused.wait_reached()  # no row names the file, and none does yet when its upload is over
     assert upload() == path
     unused.release()

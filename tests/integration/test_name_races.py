@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from api.db.database import Rows
@@ -14,31 +11,17 @@ from api.db.services.document_service import DocumentFilter, DocumentService, Ne
 from common.settings import TaskSettings
 from rag.utils.embedder import PackagedEmbedder
 from rag.utils.object_store import StoredFile
+from tests.at_once import at_once
 from tests.rest_world import new_caller
 
 FILE = StoredFile("0" * 64, 1)
-
-
-def at_once(rows: Rows, count: int, act: Callable[[], None]) -> None:
-    start = threading.Barrier(count)
-
-    def run() -> None:
-        start.wait()
-        try:
-            act()
-        finally:
-            rows.close_connection()
-
-    with ThreadPoolExecutor(count) as pool:
-        for future in [pool.submit(run) for _ in range(count)]:
-            future.result()
 
 
 def test_many_creators_of_one_dataset_name(rows: Rows) -> None:
     caller = new_caller(rows, "Ursula")
     datasets = DatasetService(rows, PackagedEmbedder.name)
     names: list[str] = []
-    at_once(rows, 8, lambda: names.append(datasets.create(caller, NewDataset("same")).name))
+    at_once(*[lambda: names.append(datasets.create(caller, NewDataset("same")).name)] * 8, rows=rows)
     assert sorted(names) == sorted(["same", *[f"same({n})" for n in range(1, 8)]])
     assert datasets.page(caller.tenant_id, DatasetFilter(page_size=3)).total == 8
 
@@ -53,7 +36,7 @@ def test_many_uploads_of_the_same_names(rows: Rows) -> None:
         new = [NewDocument("a.txt", FILE), NewDocument("b.txt", FILE)]
         names.extend(d.name for d in documents.add(caller, dataset_id, new))
 
-    at_once(rows, 6, upload)
+    at_once(*[upload] * 6, rows=rows)
     assert len(set(names)) == 12
     assert Knowledgebase.get_by_id(dataset_id).document_count == 12
 

@@ -10,7 +10,12 @@ from common.errors import QueueUnavailable
 from common.task_state import Priority
 from rag.utils.redis_conn import Queue, Ring
 from tests.servers.valkey import ValkeyServer
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
+
+
+def is_blocked(other: Queue) -> bool:
+    """Whether somebody waits for messages, as another client sees it."""
+    return bool(other._redis.info("clients")["blocked_clients"])
 
 
 def test_urgent_messages_come_first_and_acked_ones_are_gone(queue: Queue) -> None:
@@ -33,11 +38,17 @@ def test_a_wait_takes_one_message_of_each_stream(queue: Queue) -> None:
 def test_a_blocked_reader_wakes_for_a_message(queue: Queue, valkey: ValkeyServer) -> None:
     queue.read("e1", 1)
     got: list[str] = []
-    reader = threading.Thread(target=lambda: got.extend(m.task_id for m in queue.wait_messages("e1", 4.0)))
+
+    def read() -> None:
+        while not got:
+            got.extend(m.task_id for m in queue.wait_messages("e1", 4.0))
+
+    reader = threading.Thread(target=read, daemon=True)
     reader.start()
     other = Queue(valkey.url)
+    wait_until(lambda: is_blocked(other), what="a reader that is blocked")
     other.publish([(Priority.NORMAL, "t1")])
-    reader.join(5)
+    reader.join(PATIENCE_S)
     other.close()
     assert got == ["t1"]
 
@@ -45,13 +56,21 @@ def test_a_blocked_reader_wakes_for_a_message(queue: Queue, valkey: ValkeyServer
 def test_a_flush_while_blocked_is_survived(queue: Queue, valkey: ValkeyServer) -> None:
     queue.read("e1", 1)
     got: list[object] = []
-    reader = threading.Thread(target=lambda: got.append(queue.wait_messages("e1", 4.0)))
+    flushed = threading.Event()
+
+    def read() -> None:
+        while not flushed.is_set():
+            got.append(queue.wait_messages("e1", 4.0))
+
+    reader = threading.Thread(target=read, daemon=True)
     reader.start()
     other = Queue(valkey.url)
-    wait_until(lambda: other._redis.info("clients")["blocked_clients"] == 1)
+    wait_until(lambda: is_blocked(other), what="a reader that is blocked")
     other._redis.flushall()
-    reader.join(5)
-    assert got == [[]]
+    flushed.set()
+    reader.join(PATIENCE_S)
+    assert not reader.is_alive()
+    assert got and not any(got)
     other.publish([(Priority.NORMAL, "after")])
     other.close()
     wait_until(lambda: [m.task_id for m in queue.read("e1", 3)] == ["after"])

@@ -11,12 +11,14 @@ import os
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.synchronize import Barrier
 from typing import TypeVar
+
+import pytest
 
 from api.db.database import Rows, open_rows
 from api.db.models import Document, Knowledgebase, StaleChunks, Task, TaskEvent
@@ -34,6 +36,7 @@ from common.task_state import DocumentRun, TaskState, TaskType
 from tests.waiting import wait_until
 from tests.world import World
 
+pytestmark = pytest.mark.timeout(600)
 DOCUMENTS = 50
 RANGES = 20
 STOPPED = 15
@@ -44,8 +47,8 @@ WANTED = 40
 MOST_AT_ONCE = 12
 LONG_LEASE_MS = 600_000
 NEVER_GIVEN_UP = 1_000_000
-START_S = 60.0
-END_S = 90.0
+START_S = 120.0
+END_S = 200.0
 T = TypeVar("T")
 
 
@@ -322,6 +325,10 @@ def race(url: str, seed: int, stopped: Sequence[str]) -> Outcome:
         losing: list[Future[int]] = [pool.submit(act, next(seats)) for act in (hand_back, reap)]
         pausing = pool.submit(pause_and_resume, next(seats))
         publishing = pool.submit(publish, next(seats))
+        # Who fails first is the cause: without it the others may never come to an end.
+        ended = wait((*claiming, *stopping, *losing, pausing, publishing), return_when=FIRST_EXCEPTION)
+        for failure in [one.exception() for one in ended.done if one.exception() is not None]:
+            raise failure
         assert publishing.result() > 0
         return Outcome(
             [one.result() for one in claiming],

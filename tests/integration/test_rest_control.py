@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from api.db.models import Document
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.task_requests import Fail
 from common.settings import TaskSettings
+from tests.at_once import at_once
 from tests.rest_world import RestWorld, rest_world
 
 
@@ -148,19 +148,12 @@ def test_an_upload_with_a_key_happens_once(world: RestWorld) -> None:
 def test_concurrent_requests_with_one_key_have_one_effect(world: RestWorld) -> None:
     dataset_id = world.dataset()
     answers: list[Any] = []
-    start = threading.Barrier(6)
 
     def send() -> None:
-        start.wait()
         response = upload_with_key(world, dataset_id, "same", b"hello")
         answers.append((response.status_code, response.get_json()))
-        world.rows.close_connection()
 
-    threads = [threading.Thread(target=send) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[send] * 6, rows=world.rows)
     assert len(answers) == 6
     assert all(answer == answers[0] for answer in answers)
     assert answers[0][0] == 200

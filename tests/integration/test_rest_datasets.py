@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from api.db.models import Knowledgebase
 from common.ids import is_id
+from tests.at_once import at_once
 from tests.rest_world import RestWorld, new_caller, rest_world
 
 
@@ -162,13 +162,8 @@ def test_many_creators_of_one_name_all_succeed(world: RestWorld) -> None:
         headers = {"Authorization": world.key}
         answer = client.post("/api/v1/datasets", json={"name": "same"}, headers=headers).get_json()
         names.append(answer["data"]["name"])
-        world.rows.close_connection()
 
-    threads = [threading.Thread(target=create) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[create] * 8, rows=world.rows)
     assert sorted(names) == sorted(["same", *[f"same({n})" for n in range(1, 8)]])
 
 

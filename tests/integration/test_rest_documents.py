@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from common.errors import RowsUnavailable, StoreFull
 from common.ids import is_id
 from common.settings import ServerSettings
 from rag.utils.object_store import StoredFile
+from tests.at_once import at_once
 from tests.rest_world import RestWorld, rest_world
 
 DOCUMENT_KEYS = {
@@ -93,13 +93,8 @@ def test_many_uploads_of_one_name_all_succeed(world: RestWorld) -> None:
             data={"file": (io.BytesIO(b"same"), "same.txt")},
         ).get_json()
         names.append(answer["data"][0]["name"])
-        world.rows.close_connection()
 
-    threads = [threading.Thread(target=upload) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[upload] * 8, rows=world.rows)
     assert sorted(names) == sorted(["same.txt", *[f"same({n}).txt" for n in range(1, 8)]])
     assert Knowledgebase.get_by_id(dataset_id).document_count == 8
     assert len(stored(world)) == 1  # the same bytes are kept once

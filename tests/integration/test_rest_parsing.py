@@ -46,7 +46,8 @@ def test_a_document_on_its_way(world: RestWorld, dataset_id: str) -> None:
     world.finish(first, ["one", "two"])
     shown = world.shown(dataset_id, document_id)
     assert (shown["progress"], shown["chunk_count"]) == (0.5, 2)
-    assert shown["progress_msg"] == "reading page 2: starting; 1 of 2 tasks done"
+    # On a slow machine it says as well how long the rest takes.
+    assert shown["progress_msg"].startswith("reading page 2: starting; 1 of 2 tasks done")
     world.finish(second, ["three"])
     shown = world.shown(dataset_id, document_id)
     assert (shown["run"], shown["progress"]) == ("RUNNING", 0.99)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from api.apps import pictures
 from api.db.models import Document
 from tests import pdfs
 from tests.rest_world import RestWorld, new_caller, rest_world
+from tests.zips import zip_of
 
 
 @pytest.fixture
@@ -85,14 +85,15 @@ def test_a_figure_is_cut_out_of_its_page(world: RestWorld, pdf: bytes) -> None:
 
 
 def test_a_picture_inside_a_document_is_sent_as_a_png(world: RestWorld) -> None:
-    image, archive = io.BytesIO(), io.BytesIO()
+    image = io.BytesIO()
     Image.new("RGB", (30, 10), "blue").save(image, "JPEG")
-    with zipfile.ZipFile(archive, "w") as parts:
-        parts.writestr("word/document.xml", "<x/>")
-        parts.writestr("word/media/image1.jpg", image.getvalue())
-        parts.writestr("word/media/evil.png", "<svg><script>alert(1)</script></svg>")
+    parts = {
+        "word/document.xml": b"<x/>",
+        "word/media/image1.jpg": image.getvalue(),
+        "word/media/evil.png": b"<svg><script>alert(1)</script></svg>",
+    }
     dataset_id = world.dataset()
-    document_id = world.document(dataset_id, "a.docx", archive.getvalue())
+    document_id = world.document(dataset_id, "a.docx", zip_of(parts))
     address = f"/datasets/{dataset_id}/documents/{document_id}/pictures?part="
     assert picture(world.call("GET", f"{address}word/media/image1.jpg")).size == (30, 10)
     code, message = world.refused("GET", f"{address}word/media/evil.png")

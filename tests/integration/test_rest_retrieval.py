@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.db.models import Document
+from api.db.models import Document, Knowledgebase
 from api.db.services.task_requests import GiveBack
 from common.errors import IndexUnavailable
 from tests.rest_world import RestWorld, new_caller, rest_world
@@ -273,3 +273,10 @@ def test_a_flip_between_search_and_rows_is_noticed(
     monkeypatch.setattr(world.index, "search", flip_after_search)
     assert contents(ask(world, dataset_id, "river")) == ["Only one river is left."]
     assert len(rounds) == 2 and rounds[1] > rounds[0]
+
+
+def test_a_dataset_of_another_model_is_not_searched_with_this_one(world: RestWorld, place: tuple[str, str]) -> None:
+    Knowledgebase.update(embedding_model="other@Builtin").where(Knowledgebase.id == place[0]).execute()
+    code, message = world.refused("POST", "/retrieval", json={"dataset_ids": [place[0]], "question": "river"})
+    assert code == 102
+    assert "embedded with other@Builtin" in message

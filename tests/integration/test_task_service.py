@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -26,6 +26,7 @@ from api.db.services.task_requests import (
 from api.db.services.task_service import Limits, TaskService
 from common.ids import new_token
 from common.task_state import PREPARE_TASK_NO, DocumentRun, TaskState, TaskType
+from tests.at_once import at_once
 from tests.world import PROFILE, World
 
 
@@ -307,19 +308,7 @@ def test_the_timeline_tells_what_happened(world: World) -> None:
 def test_last_two_finishers_at_once_insert_one_finish_task(world: World) -> None:
     for _ in range(5):
         doc_id, ranges = world.started(2)
-        both = world.claim(*ranges)
-        start = threading.Barrier(2)
-
-        def finish(task: ClaimedTask, start: threading.Barrier = start) -> None:
-            start.wait()
-            world.finish(task)
-            world.rows.close_connection()
-
-        threads = [threading.Thread(target=finish, args=(task,)) for task in both]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*[partial(world.finish, task) for task in world.claim(*ranges)], rows=world.rows)
         finishing = [t for t in world.tasks_of(doc_id) if t.task_type == TaskType.FINISH]
         assert len(finishing) == 1
 
@@ -331,13 +320,8 @@ def test_claims_race_and_each_task_has_one_winner(world: World) -> None:
     def claim(owner: str) -> None:
         for task_id in ranges:
             won.extend(t.id for t in world.claim(task_id, owner=owner))
-        world.rows.close_connection()
 
-    threads = [threading.Thread(target=claim, args=(f"e{n}:boot",)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[partial(claim, f"e{n}:boot") for n in range(4)], rows=world.rows)
     assert sorted(won) == sorted(ranges)
 
 

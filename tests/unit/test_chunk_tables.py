@@ -146,6 +146,8 @@ def test_many_spans_take_no_time() -> None:
 def test_the_size_is_that_of_the_markup() -> None:
     count = token_counter(load_tokenizer(EmbeddingSettings()))
     profile = Profile(FileKind.PDF, Unit.PAGE, 9)
-    for chunk in Chunker(count, ChunkSettings(chunk_token_num=256), profile).chunk([block(numbered(100))]):
+    chunks = list(Chunker(count, ChunkSettings(chunk_token_num=256), profile).chunk([block(numbered(100))]))
+    assert len(chunks) > 1
+    for chunk in chunks:
         (tokens,) = count([chunk.text])
         assert tokens <= chunk.tokens <= 256

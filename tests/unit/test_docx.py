@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from pathlib import Path
 
 import docx as python_docx
@@ -14,6 +13,7 @@ from common.errors import EmptyFile, EncryptedFile, UnreadableFile, WrongKind
 from rag.parser import docx
 from rag.parser.blocks import Block, BlockKind, Cell, FileKind, Picture, Unit
 from rag.parser.text import MAX_CHARS
+from tests.zips import write_zip
 
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -63,14 +63,7 @@ def _make(tmp_path: Path, body: str, sides: dict[str, str] | None = None, media:
     parts["_rels/.rels"] = _relations(("r1", "officeDocument", "word/document.xml"))
     parts["word/_rels/document.xml.rels"] = _relations(*relations)
     parts["word/document.xml"] = f"<w:document {_SPACES}><w:body>{body}</w:body></w:document>"
-    return _zip(tmp_path / "a.docx", parts)
-
-
-def _zip(path: Path, parts: dict[str, bytes | str]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, data in parts.items():
-            file.writestr(name, data)
-    return path
+    return write_zip(tmp_path / "a.docx", parts)
 
 
 def _blocks(path: Path) -> list[Block]:
@@ -380,7 +373,7 @@ def test_the_strict_variant(tmp_path: Path) -> None:
     body = f'<w:document xmlns:w="{strict}wordprocessingml/main"><w:body>{text}</w:body></w:document>'
     relations = _relations(("r1", "officeDocument", "doc/main.xml"))
     relations = relations.replace(_R, f"{strict}officeDocument/relationships")
-    path = _zip(tmp_path / "a.docx", {"_rels/.rels": relations, "doc/main.xml": body})
+    path = write_zip(tmp_path / "a.docx", {"_rels/.rels": relations, "doc/main.xml": body})
     assert _short(path) == [(_HEADING, 1, "Top")]
     assert docx.profile(path, "a.docx").title == "Top"
 
@@ -410,12 +403,12 @@ def test_files_that_are_no_documents(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match=r"a\.docx is damaged"):
         docx.profile(path, "a.docx")
     with pytest.raises(WrongKind, match="is not a Word document"):
-        docx.profile(_zip(path, {"x": "y"}), "a.docx")
+        docx.profile(write_zip(path, {"x": "y"}), "a.docx")
     with pytest.raises(UnreadableFile, match="not valid XML"):
-        docx.profile(_zip(path, {"word/document.xml": "<w:document"}), "a.docx")
+        docx.profile(write_zip(path, {"word/document.xml": "<w:document"}), "a.docx")
     entity = f'<!DOCTYPE x [<!ENTITY e "boo">]><w:document {_SPACES}><w:body>{_p("&e;")}</w:body></w:document>'
     with pytest.raises(UnreadableFile, match="declares entities"):
-        docx.profile(_zip(path, {"word/document.xml": entity}), "a.docx")
+        docx.profile(write_zip(path, {"word/document.xml": entity}), "a.docx")
 
 
 def test_every_truncation_is_an_error_of_ours(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from common.errors import EmptyFile, EncryptedFile, UnreadableFile
 from rag.parser import epub
 from rag.parser.blocks import Block, BlockKind, FileKind, Picture, Unit
+from tests.zips import write_zip
 
 _CONTAINER = """<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
 <rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>"""
@@ -46,11 +46,7 @@ def _parts(**changed: str | bytes | None) -> dict[str, str | bytes]:
 
 
 def _book(tmp_path: Path, **changed: str | bytes | None) -> Path:
-    path = tmp_path / "blob"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for part, content in _parts(**changed).items():
-            archive.writestr(part, content)
-    return path
+    return write_zip(tmp_path / "blob", _parts(**changed))
 
 
 def _read(path: Path) -> list[Block]:

@@ -15,6 +15,7 @@ from rag.parser import image as parser
 from rag.parser import ocr
 from rag.parser.blocks import Block, BlockKind, Box, FileKind, Picture, Profile, ReadOptions, Unit
 from rag.parser.layout import Line
+from rag.parser.turned import Upright
 
 _NO_OCR = ReadOptions(ocr=False)
 
@@ -27,6 +28,10 @@ def _read(path: Path, options: ReadOptions = _NO_OCR) -> list[Block]:
 def _save(path: Path, size: tuple[int, int] = (300, 150), mode: str = "RGB", **options: object) -> Path:
     Image.new(mode, size).save(path, **options)
     return path
+
+
+def _scan(lines: list[Line], width: float, height: float) -> ocr.Scan:
+    return ocr.Scan(lines, Upright(width, height, 0))
 
 
 def _png_of_size(width: int, height: int) -> bytes:
@@ -60,7 +65,7 @@ def test_the_resolution_gives_the_size_of_the_page(tmp_path: Path) -> None:
 
 def test_a_turned_photograph_is_read_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr(ocr, "read_lines", lambda picture, width, height: seen.append(picture.size) or [])
+    monkeypatch.setattr(ocr, "read_scan", lambda picture, *size: seen.append(picture.size) or _scan([], *size))
     exif = Image.Exif()
     exif[0x0112] = 6
     exif[0x0132] = "2024:05:06 07:08:09"
@@ -106,13 +111,13 @@ def test_text_follows_its_figure(tmp_path: Path) -> None:
 
 
 def test_a_picture_without_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ocr, "read_lines", lambda *_: [])
+    monkeypatch.setattr(ocr, "read_scan", lambda _, *size: _scan([], *size))
     assert [block.kind for block in _read(_save(tmp_path / "a.png"), ReadOptions())] == [BlockKind.FIGURE]
 
 
 def test_large_type_is_a_heading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [Line("Title", 0, 50, 0, 20, 18, 18.0), Line("The body of the text.", 0, 90, 30, 40, 38, 10.0)]
-    monkeypatch.setattr(ocr, "read_lines", lambda *_: lines)
+    monkeypatch.setattr(ocr, "read_scan", lambda _, *size: _scan(lines, *size))
     blocks = _read(_save(tmp_path / "a.png"), ReadOptions())
     assert [(block.kind, block.level) for block in blocks[1:]] == [(BlockKind.HEADING, 1), (BlockKind.PARAGRAPH, 0)]
 
@@ -120,7 +125,7 @@ def test_large_type_is_a_heading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "I;16", "I", "F", "CMYK"])
 def test_any_mode_becomes_black_on_white(tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Image.Image] = []
-    monkeypatch.setattr(ocr, "read_lines", lambda picture, *_: seen.append(picture) or [])
+    monkeypatch.setattr(ocr, "read_scan", lambda picture, *size: seen.append(picture) or _scan([], *size))
     picture = Image.fromarray(np.array([[255, 0]] * 2, dtype=np.uint8))
     if mode in ("LA", "RGBA"):
         picture = Image.merge("LA", (Image.new("L", (2, 2)), Image.eval(picture, lambda shade: 255 - shade)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from common.errors import EmptyFile, EncryptedFile, UnreadableFile, WrongKind
 from rag.parser.blocks import FileKind
 from rag.parser.kinds import detect
 from tests import pdfs
+from tests.zips import write_zip
 
 
 def _ole(stream: str) -> bytes:
@@ -98,17 +98,11 @@ def test_not_a_pdf_behind_its_name(tmp_path: Path, content: bytes, seems: str) -
     ],
 )
 def test_what_is_in_a_container(tmp_path: Path, members: dict[str, str], kind: FileKind) -> None:
-    path = tmp_path / "blob"
-    with zipfile.ZipFile(path, "w") as archive:
-        for member, content in members.items():
-            archive.writestr(member, content)
-    assert detect(path, "thing.txt") is kind
+    assert detect(write_zip(tmp_path / "blob", members), "thing.txt") is kind
 
 
 def test_an_archive_of_something_else_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "blob"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a.txt", "words")
+    path = write_zip(tmp_path / "blob", {"a.txt": "words"})
     with pytest.raises(WrongKind, match="thing is a ZIP archive; PDF, Word, Excel"):
         detect(path, "thing")
 

@@ -50,7 +50,7 @@ def lines() -> list[Line]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", refuse)
         patch.setattr(socket, "getaddrinfo", refuse)
-        return ocr.read_lines(_scan(), _WIDTH, _HEIGHT)
+        return ocr.read_scan(_scan(), _WIDTH, _HEIGHT).lines
 
 
 def _rightness(text: str, expected: str) -> float:
@@ -82,7 +82,7 @@ def test_lines_join_to_a_heading_and_paragraphs(lines: list[Line]) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 10, 3), (1, 1, 3), (3, 900)])
 def test_a_picture_with_nothing_in_it(shape: tuple[int, ...]) -> None:
-    assert ocr.read_lines(np.full(shape, 255, dtype=np.uint8), 100, 100) == []
+    assert ocr.read_scan(np.full(shape, 255, dtype=np.uint8), 100, 100).lines == []
 
 
 def test_a_page_on_its_head_is_turned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_a_page_on_its_head_is_turned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "_recognise", recognise)
     pixels = np.zeros((60, 80, 3), dtype=np.uint8)
     pixels[-1, -1] = 7
-    assert [line.text for line in ocr.read_lines(pixels, 80, 60)] == ["upright"]
+    assert [line.text for line in ocr.read_scan(pixels, 80, 60).lines] == ["upright"]
 
 
 def test_a_hyphen_at_the_end_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_a_hyphen_at_the_end_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     below = corners + np.array([0, 14], dtype=np.float32)
     found = [ocr._Found("over-", 0.9, corners), ocr._Found(" sea \x00 x -", 0.9, below)]
     monkeypatch.setattr(ocr, "_recognise", lambda pixels: found)
-    lines = ocr.read_lines(np.zeros((60, 80), dtype=np.uint8), 80, 60)
+    lines = ocr.read_scan(np.zeros((60, 80), dtype=np.uint8), 80, 60).lines
     assert [(line.text, line.hyphened) for line in lines] == [("over", True), ("sea x -", False)]
 
 
@@ -113,7 +113,7 @@ def test_pieces_of_a_row_stand_on_one_base(monkeypatch: pytest.MonkeyPatch) -> N
     places = {"right": (40, 0), "left": (0, 1.5), "below": (0, 14)}
     found = [ocr._Found(text, 0.9, corners + np.array(at, dtype=np.float32)) for text, at in places.items()]
     monkeypatch.setattr(ocr, "_recognise", lambda pixels: found)
-    left, right, below = ocr.read_lines(np.zeros((60, 80, 3), dtype=np.uint8), 80, 60)
+    left, right, below = ocr.read_scan(np.zeros((60, 80, 3), dtype=np.uint8), 80, 60).lines
     assert (left.text, right.text, below.text) == ("left", "right", "below")
     assert left.base == right.base < below.base
 
@@ -138,7 +138,7 @@ def test_a_tall_picture_is_read_in_strips_cut_between_lines(monkeypatch: pytest.
     for top in tops:
         pixels[top : top + 40, 10:800] = 0
         pixels[top : top + 40, 60:800:2] = 200
-    lines = ocr.read_lines(pixels, 450, 3_000)
+    lines = ocr.read_scan(pixels, 450, 3_000).lines
     assert len(seen) in (4, 5) and max(seen) <= ocr.MAX_SIDE
     assert [line.top * 2 for line in lines] == list(tops) and {line.text for line in lines} == {"40"}
 
@@ -146,5 +146,5 @@ def test_a_tall_picture_is_read_in_strips_cut_between_lines(monkeypatch: pytest.
 def test_a_picture_of_any_height_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, ...]] = []
     monkeypatch.setattr(ocr, "_recognise", lambda pixels: seen.append(pixels.shape) or [])
-    assert ocr.read_lines(np.zeros((40_000, 400), dtype=np.uint8), 10, 1_000) == []
+    assert ocr.read_scan(np.zeros((40_000, 400), dtype=np.uint8), 10, 1_000).lines == []
     assert len(seen) <= ocr.MAX_STRIPS and all(max(shape) <= ocr.MAX_SIDE for shape in seen)

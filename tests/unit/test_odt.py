@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from common.errors import EmptyFile, EncryptedFile, UnreadableFile, WrongKind
 from rag.parser import odt
 from rag.parser.blocks import Block, BlockKind, Cell, FileKind, Picture, Unit
+from tests.zips import write_zip
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _SPACES = " ".join(
@@ -22,19 +22,14 @@ _SPACES = " ".join(
 _HEADING, _PARAGRAPH, _ITEM = BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST_ITEM
 
 
-def _zip(path: Path, parts: dict[str, str]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, data in parts.items():
-            file.writestr(name, data)
-    return path
-
-
 def _make(tmp_path: Path, body: str, automatic: str = "", **parts: str) -> Path:
     content = (
         f"<office:document-content {_SPACES}><office:automatic-styles>{automatic}</office:automatic-styles>"
         f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
     )
-    return _zip(tmp_path / "a.odt", {"content.xml": content, **{f"{name}.xml": xml for name, xml in parts.items()}})
+    return write_zip(
+        tmp_path / "a.odt", {"content.xml": content, **{f"{name}.xml": xml for name, xml in parts.items()}}
+    )
 
 
 def _blocks(path: Path) -> list[Block]:
@@ -201,16 +196,16 @@ def test_files_that_are_no_texts(tmp_path: Path) -> None:
     with pytest.raises(EmptyFile, match=r"a\.odt has no text in it"):
         odt.profile(_make(tmp_path, _p(" ")), "a.odt")
     with pytest.raises(WrongKind, match="is not an OpenDocument text"):
-        odt.profile(_zip(path, {"x": "y"}), "a.odt")
+        odt.profile(write_zip(path, {"x": "y"}), "a.odt")
     sheet = f"<office:document {_SPACES}><office:body><office:spreadsheet/></office:body></office:document>"
     with pytest.raises(WrongKind, match="sheet or a presentation"):
-        odt.profile(_zip(path, {"content.xml": sheet}), "a.odt")
+        odt.profile(write_zip(path, {"content.xml": sheet}), "a.odt")
     entry = "<manifest:file-entry><manifest:encryption-data/></manifest:file-entry>"
     manifest = f"<manifest:manifest {_SPACES}>{entry}</manifest:manifest>"
     with pytest.raises(EncryptedFile, match=r"a\.odt is encrypted"):
-        odt.profile(_zip(path, {"content.xml": "\0\1", "META-INF/manifest.xml": manifest}), "a.odt")
+        odt.profile(write_zip(path, {"content.xml": "\0\1", "META-INF/manifest.xml": manifest}), "a.odt")
     with pytest.raises(UnreadableFile, match="not valid XML"):
-        odt.profile(_zip(path, {"content.xml": "<a"}), "a.odt")
+        odt.profile(write_zip(path, {"content.xml": "<a"}), "a.odt")
     path.write_bytes(b"")
     with pytest.raises(UnreadableFile):
         odt.profile(path, "a.odt")

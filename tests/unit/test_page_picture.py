@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from rag.parser.blocks import Box
 from rag.parser.page_picture import MAX_PIXELS, answers
 from rag.parser.picture_process import Made, PictureRequest, Refused, Shot
 from tests import pdfs
+from tests.zips import write_zip
 
 
 def ask(path: Path, *shots: Shot, password: str = "") -> list[Made | Refused]:
@@ -34,10 +34,8 @@ def png(size: tuple[int, int] = (40, 20), colour: object = "red", mode: str = "R
 
 
 def zipped(path: Path, **parts: bytes) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in {"word_document.xml": b"<x/>", **parts}.items():
-            archive.writestr(name.replace("_", "/", 1), data)
-    return path
+    named = {name.replace("_", "/", 1): data for name, data in parts.items()}
+    return write_zip(path, {"word/document.xml": b"<x/>", **named})
 
 
 def size_of(path: str) -> tuple[int, int]:

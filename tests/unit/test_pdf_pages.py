@@ -13,9 +13,16 @@ from rag.parser import ocr, registry
 from rag.parser.blocks import Block, BlockKind, Box, ReadOptions
 from rag.parser.layout import Line
 from tests import pdfs
+from tests.conftest import missing
 
 _FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
-_needs_font = pytest.mark.skipif(not Path(_FONT).exists(), reason="DejaVu is not installed")
+_needs_font = pytest.mark.usefixtures("dejavu")
+
+
+@pytest.fixture
+def dejavu() -> None:
+    if not Path(_FONT).exists():
+        missing("DejaVu (fonts-dejavu-core)")
 
 
 def _read(path: Path, options: ReadOptions = ReadOptions()) -> list[Block]:  # noqa: B008

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from io import BytesIO
@@ -21,6 +20,7 @@ from common.errors import EmptyFile, EncryptedFile, NoPages, UnreadableFile, Wro
 from rag.parser import pptx as parser
 from rag.parser import pptx_package, pptx_shapes
 from rag.parser.blocks import Block, BlockKind, Box, Cell, FileKind, Picture, PlacedLine, Unit
+from tests.zips import parts_of, write_zip
 
 _TITLE_AND_BODY, _TITLE_ONLY, _BLANK = 1, 5, 6
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -56,14 +56,8 @@ def _add_text(slide: Slide, text: str, left: float, top: float) -> None:
 
 def _edit(path: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
     """The same archive with its parts passed through `change`; None drops a part."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in parts.items():
-            changed = change(name, data)
-            if changed is not None:
-                archive.writestr(name, changed)
-    return path
+    changed = {name: change(name, data) for name, data in parts_of(path.read_bytes()).items()}
+    return write_zip(path, {name: data for name, data in changed.items() if data is not None})
 
 
 def test_profile(tmp_path: Path) -> None:
@@ -232,8 +226,7 @@ def test_diagrams_are_nested_points(tmp_path: Path) -> None:
         return data.replace(b"</Relationships>", relation) if name.endswith("slide1.xml.rels") else data
 
     path = _edit(_save(_deck(_BLANK), tmp_path / "a.pptx"), change)
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("ppt/diagrams/data1.xml", _DIAGRAM.format(**texts))
+    write_zip(path, {**parts_of(path.read_bytes()), "ppt/diagrams/data1.xml": _DIAGRAM.format(**texts)})
     blocks = _read(path)
     assert _shown(blocks) == [("list_item", 1, "first"), ("list_item", 2, "inner"), ("list_item", 1, "second")]
     assert blocks[0].boxes == (Box(page=1, left=10, right=110, top=10, bottom=110),)
@@ -322,8 +315,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises(error, match=r"a\.pptx"):
             parser.profile(path, "a.pptx")
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("word/document.xml", "<a/>")
+    write_zip(path, {"word/document.xml": "<a/>"})
     with pytest.raises(WrongKind, match="not a PowerPoint presentation"):
         parser.profile(path, "a.pptx")
     with pytest.raises(NoPages, match="has no slides"):

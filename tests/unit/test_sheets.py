@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
-import zipfile
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -18,6 +17,7 @@ from rag.flow.split import ROW_GROUP
 from rag.parser import registry, sheet_guard, sheets
 from rag.parser.blocks import Block, BlockKind, Cell, FileKind, Profile, Sheet, Table, Unit
 from rag.parser.sheet_rows import value_text
+from tests.zips import write_zip
 
 _ODS_NAMES = " ".join(
     f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{prefix}:1.0"' for prefix in ("office", "table", "text")
@@ -42,17 +42,14 @@ def _xlsx(tmp_path: Path, **rows_of: list[list[object]]) -> Path:
 
 
 def _ods(tmp_path: Path, rows: str, name: str = "Tabelle", manifest: str = "<manifest/>") -> Path:
-    path = tmp_path / "blob"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        archive.writestr("META-INF/manifest.xml", manifest)
-        archive.writestr(
-            "content.xml",
-            f'<?xml version="1.0"?><office:document-content {_ODS_NAMES}><office:body><office:spreadsheet>'
-            f'<table:table table:name="{name}">{rows}</table:table>'
-            "</office:spreadsheet></office:body></office:document-content>",
-        )
-    return path
+    content = (
+        f'<?xml version="1.0"?><office:document-content {_ODS_NAMES}><office:body><office:spreadsheet>'
+        f'<table:table table:name="{name}">{rows}</table:table>'
+        "</office:spreadsheet></office:body></office:document-content>"
+    )
+    mimetype = "application/vnd.oasis.opendocument.spreadsheet"
+    parts = {"mimetype": mimetype, "META-INF/manifest.xml": manifest, "content.xml": content}
+    return write_zip(tmp_path / "blob", parts)
 
 
 def _ods_row(*texts: str, repeated: int = 1, each: int = 1) -> str:
@@ -130,21 +127,19 @@ def _binary_row(number: int, values: list[str | float | None]) -> bytes:
 
 
 def _xlsb(tmp_path: Path, cells: bytes) -> Path:
-    path = tmp_path / "blob"
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"
+    relations = (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+        f'<Relationship Id="rId1" Type="{kind}" Target="worksheets/sheet1.bin"/></Relationships>'
+    )
     sheet = _binary(0x9C, struct.pack("<II", 0, 1) + _wide("rId1") + _wide("Binary"))
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(
-            "xl/_rels/workbook.bin.rels",
-            '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-            f'<Relationship Id="rId1" Type="{kind}" Target="worksheets/sheet1.bin"/></Relationships>',
-        )
-        archive.writestr("xl/workbook.bin", _binary(0x8F) + sheet + _binary(0x90) + _binary(0x84))
-        archive.writestr(
-            "xl/worksheets/sheet1.bin",
-            _binary(0x94, struct.pack("<IIII", 0, 9, 0, 9)) + _binary(0x91) + cells + _binary(0x92) + bytes(32),
-        )
-    return path
+    size = _binary(0x94, struct.pack("<IIII", 0, 9, 0, 9))
+    parts = {
+        "xl/_rels/workbook.bin.rels": relations.encode(),
+        "xl/workbook.bin": _binary(0x8F) + sheet + _binary(0x90) + _binary(0x84),
+        "xl/worksheets/sheet1.bin": size + _binary(0x91) + cells + _binary(0x92) + bytes(32),
+    }
+    return write_zip(tmp_path / "blob", parts)
 
 
 def _profile(path: Path) -> Profile:
@@ -358,9 +353,7 @@ def test_damaged_files(tmp_path: Path, keep: int) -> None:
 
 
 def test_an_archive_that_is_no_workbook(tmp_path: Path) -> None:
-    path = tmp_path / "blob"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("xl/notes.txt", "no workbook")
+    path = write_zip(tmp_path / "blob", {"xl/notes.txt": "no workbook"})
     with pytest.raises(UnreadableFile, match="can't be opened as a workbook"):
         _profile(path)
 
@@ -415,18 +408,14 @@ def test_repeated_cells_of_opendocument(tmp_path: Path) -> None:
 
 
 def test_bombs(tmp_path: Path) -> None:
-    path = tmp_path / "blob"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b" " * (32 << 20))
+    path = write_zip(tmp_path / "blob", {"xl/worksheets/sheet1.xml": b" " * (32 << 20)})
     with pytest.raises(UnreadableFile, match="too large once unpacked"):
         _profile(path)
 
 
 def test_bombs_that_lie_about_their_size(tmp_path: Path) -> None:
-    path = tmp_path / "blob"
     size = 32 << 20
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b" " * size)
+    path = write_zip(tmp_path / "blob", {"xl/worksheets/sheet1.xml": b" " * size})
     path.write_bytes(path.read_bytes().replace(struct.pack("<I", size), struct.pack("<I", 10)))
     with pytest.raises(UnreadableFile, match="too large once unpacked"):
         _profile(path)

@@ -10,19 +10,13 @@ import pytest
 from common.errors import EncryptedFile, UnreadableFile
 from rag.parser import zip_parts
 from rag.parser.zip_parts import ZipParts, resolve
+from tests.zips import write_zip
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
-def _zip(path: Path, parts: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
-    with zipfile.ZipFile(path, "w", method) as file:
-        for name, data in parts.items():
-            file.writestr(name, data)
-    return path
-
-
 def test_parts_are_read_by_name_in_any_case(tmp_path: Path) -> None:
-    path = _zip(
+    path = write_zip(
         tmp_path / "a.zip", {"Word/Document.xml": b"<a><b/><!-- gone --></a>", "folder/": b"", "x.bin": b"\0\1"}
     )
     with ZipParts(path, "a.docx") as parts:
@@ -36,14 +30,14 @@ def test_parts_are_read_by_name_in_any_case(tmp_path: Path) -> None:
 
 
 def test_a_missing_part_is_named(tmp_path: Path) -> None:
-    path = _zip(tmp_path / "a.zip", {"a": b""})
+    path = write_zip(tmp_path / "a.zip", {"a": b""})
     with ZipParts(path, "a.docx") as parts, pytest.raises(UnreadableFile, match=r"its part word/b\.xml is missing"):
         parts.read("word/b.xml")
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "..", "a/../../b", "..\\x", "/"])
 def test_names_that_lead_outside_are_not_there(tmp_path: Path, name: str) -> None:
-    with ZipParts(_zip(tmp_path / "a.zip", {name: b"x", "good": b"y"}), "a") as parts:
+    with ZipParts(write_zip(tmp_path / "a.zip", {name: b"x", "good": b"y"}), "a") as parts:
         assert parts.names() == ["good"]
         assert not parts.has(name)
 
@@ -72,7 +66,7 @@ def test_damaged_archives(tmp_path: Path, data: bytes) -> None:
 
 
 def test_every_truncation_is_an_error_of_ours(tmp_path: Path) -> None:
-    whole = _zip(tmp_path / "a.zip", {"a.xml": b"<a>" + bytes(range(32, 60)) * 20 + b"</a>"}).read_bytes()
+    whole = write_zip(tmp_path / "a.zip", {"a.xml": b"<a>" + bytes(range(32, 60)) * 20 + b"</a>"}).read_bytes()
     path = tmp_path / "cut.zip"
     for size in range(0, len(whole), 7):
         path.write_bytes(whole[:size])
@@ -81,7 +75,7 @@ def test_every_truncation_is_an_error_of_ours(tmp_path: Path) -> None:
 
 
 def test_damage_inside_a_part(tmp_path: Path) -> None:
-    path = _zip(tmp_path / "a.zip", {"a.txt": bytes(range(256)) * 50})
+    path = write_zip(tmp_path / "a.zip", {"a.txt": bytes(range(256)) * 50})
     data = bytearray(path.read_bytes())
     data[60:90] = b"\xff" * 30
     path.write_bytes(data)
@@ -90,7 +84,9 @@ def test_damage_inside_a_part(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_stopped_early(tmp_path: Path) -> None:
-    path = _zip(tmp_path / "a.zip", {"bomb.xml": b" " * (64 << 20), "small.xml": b"<a>" + b" " * 100_000 + b"</a>"})
+    path = write_zip(
+        tmp_path / "a.zip", {"bomb.xml": b" " * (64 << 20), "small.xml": b"<a>" + b" " * 100_000 + b"</a>"}
+    )
     with ZipParts(path, "a.docx") as parts:
         with pytest.raises(UnreadableFile, match=r"a\.docx is too large once unpacked: its part bomb\.xml"):
             parts.xml("bomb.xml")
@@ -99,7 +95,7 @@ def test_a_bomb_is_stopped_early(tmp_path: Path) -> None:
 
 def test_one_part_and_all_parts_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_parts, "MAX_TOTAL_BYTES", 250)
-    path = _zip(tmp_path / "a.zip", {"a": bytes(100), "b": bytes(100), "c": bytes(100)})
+    path = write_zip(tmp_path / "a.zip", {"a": bytes(100), "b": bytes(100), "c": bytes(100)})
     with ZipParts(path, "a.zip") as parts:
         with pytest.raises(UnreadableFile, match="too large"):
             parts.read("a", most=99)
@@ -109,7 +105,7 @@ def test_one_part_and_all_parts_are_bounded(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = _zip(tmp_path / "a.zip", {f"{number}": b"" for number in range(11)})
+    path = write_zip(tmp_path / "a.zip", {f"{number}": b"" for number in range(11)})
     monkeypatch.setattr(zip_parts, "MAX_MEMBERS", 10)
     with pytest.raises(UnreadableFile, match="too many parts in it: 11"):
         ZipParts(path, "a.zip")
@@ -119,13 +115,13 @@ def test_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_other_compressions_are_refused(tmp_path: Path) -> None:
-    path = _zip(tmp_path / "a.zip", {"a": b"x" * 1000}, zipfile.ZIP_LZMA)
+    path = write_zip(tmp_path / "a.zip", {"a": b"x" * 1000}, zipfile.ZIP_LZMA)
     with ZipParts(path, "a.zip") as parts, pytest.raises(UnreadableFile, match="compressed in a way"):
         parts.read("a")
 
 
 def test_encrypted_members(tmp_path: Path) -> None:
-    path = _zip(tmp_path / "a.zip", {"a": b"x"}, zipfile.ZIP_STORED)
+    path = write_zip(tmp_path / "a.zip", {"a": b"x"}, zipfile.ZIP_STORED)
     data = bytearray(path.read_bytes())
     data[6] |= 1
     data[data.index(b"PK\x01\x02") + 8] |= 1
@@ -161,19 +157,19 @@ _LAUGHS = b"".join(b'<!ENTITY a%d "%s">' % (n, b"&a%d;" % (n - 1) * 10) for n in
     ],
 )
 def test_bad_xml(tmp_path: Path, data: bytes) -> None:
-    path = _zip(tmp_path / "a.zip", {"a.xml": data}, zipfile.ZIP_STORED)
+    path = write_zip(tmp_path / "a.zip", {"a.xml": data}, zipfile.ZIP_STORED)
     with ZipParts(path, "a.odt") as parts, pytest.raises(UnreadableFile, match=r"is damaged: its part a\.xml"):
         parts.xml("a.xml")
 
 
 def test_a_doctype_alone_fetches_nothing(tmp_path: Path) -> None:
     data = b'<!DOCTYPE a SYSTEM "http://127.0.0.1:9/a.dtd"><a/>'
-    with ZipParts(_zip(tmp_path / "a.zip", {"a.xml": data}), "a.odt") as parts:
+    with ZipParts(write_zip(tmp_path / "a.zip", {"a.xml": data}), "a.odt") as parts:
         assert parts.xml("a.xml").tag == "a"
 
 
 def test_the_file_is_closed(tmp_path: Path) -> None:
-    parts = ZipParts(_zip(tmp_path / "a.zip", {"a": b"x"}), "a.zip")
+    parts = ZipParts(write_zip(tmp_path / "a.zip", {"a": b"x"}), "a.zip")
     parts.close()
     with pytest.raises(UnreadableFile):
         parts.read("a")

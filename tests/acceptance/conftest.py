@@ -1,0 +1,26 @@
+"""Commands for the tests of the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from api import cli
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """A command in this process: (exit code, stdout, stderr). An error that is not told in a line is raised."""
+
+    def run_one(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["pagemill", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return run_one

@@ -57,7 +57,7 @@ def test_files_that_cannot_be_parsed_say_why(instance: Instance, tmp_path: Path)
 
 
 def test_pages_that_are_asked_for_are_the_ones_that_are_read(instance: Instance, tmp_path: Path) -> None:
-    config = {"pages": [[2, 3], [5, 99]], "task_page_size": 1}
+    config = {"pages": [[2, 3], [5, 99]], "task_page_size": 1, "filename_embd_weight": 0}
     dataset_id = instance.call("POST", "/datasets", {"name": "some pages", "parser_config": config})["data"]["id"]
     document_id = instance.upload(dataset_id, write_pages(tmp_path / "six.pdf", 6))
     instance.parse(dataset_id, document_id)

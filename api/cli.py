@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands import documents, inspection, parse, processes, tasks, tokens
+from api.commands import documents, index, inspection, parse, processes, tasks, tokens
 from api.commands.options import err, say
 from common.errors import PagemillError, SettingsError
 
@@ -30,6 +30,7 @@ app.command()(documents.search)
 app.command()(parse.parse)
 app.add_typer(tokens.app, name="token")
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(index.app, name="index")
 
 
 def _print_version(asked: bool) -> None:

@@ -15,7 +15,8 @@ from api.db.services.account_service import AccountService
 from api.db.services.parse_service import Doorbell
 from common.errors import NotFound, QueueUnavailable, RowsUnavailable, SettingsError
 from common.settings import Settings
-from rag.utils.embedder import POTION, PackagedEmbedder, model_dir
+from rag.utils.embedder import POTION, model_dir
+from rag.utils.embedders import embedder_name, open_embedder
 from rag.utils.redis_conn import Queue
 
 _MODEL_FILES = ("model.safetensors", "tokenizer.json", "config.json")
@@ -66,8 +67,11 @@ def require_writable_rows(settings: Settings) -> None:
 
 
 def require_model(settings: Settings) -> None:
-    """Raises SettingsError where the embedding model is not installed. Whether it is the right one is checked by
-    those who load it."""
+    """Raises SettingsError where the embedding model is not installed, or an endpoint can't be asked with what is set.
+    Whether it is the right model, and whether the endpoint is there, is found out by those who embed."""
+    if settings.embedding.url:
+        open_embedder(settings.embedding)
+        return
     if settings.embedding.model != POTION:
         raise SettingsError(f"embedding.model = {settings.embedding.model!r}: allowed: {POTION!r}")
     for name in _MODEL_FILES:
@@ -77,7 +81,7 @@ def require_model(settings: Settings) -> None:
 
 
 def open_accounts(settings: Settings, *, to_write: bool = False) -> AccountService:
-    return AccountService(open_existing_rows(settings, to_write=to_write), PackagedEmbedder.name)
+    return AccountService(open_existing_rows(settings, to_write=to_write), embedder_name(settings.embedding))
 
 
 def open_queue(settings: Settings) -> Queue:

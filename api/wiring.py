@@ -17,8 +17,8 @@ from api.db.services.retrieval_service import RetrievalService
 from api.instance import open_existing_rows, open_queue, quiet_doorbell
 from common.settings import Settings
 from common.version import VERSION
-from rag.utils.embedded_index import EmbeddedIndex
-from rag.utils.embedder import PackagedEmbedder
+from rag.utils.doc_indexes import open_index
+from rag.utils.embedders import open_embedder
 from rag.utils.folder_store import FolderStore
 
 log = logging.getLogger(__name__)
@@ -28,9 +28,9 @@ def connect(settings: Settings) -> Services:
     """Every service on the adapters that the settings name. The rows must exist."""
     rows = open_existing_rows(settings)
     messages = open_queue(settings)
-    index = EmbeddedIndex(settings.index_dir, settings.index)
+    index = open_index(settings)
     store = FolderStore(settings.store_dir)
-    embedder = PackagedEmbedder(settings.embedding)
+    embedder = open_embedder(settings.embedding)
     bell = quiet_doorbell(messages)
     return Services(
         settings=settings,
@@ -39,7 +39,7 @@ def connect(settings: Settings) -> Services:
         documents=DocumentService(rows, settings.tasks),
         chunks=ChunkService(rows, index),
         retrieval=RetrievalService(rows, index, embedder),
-        parsing=ParseService(rows, settings.tasks, embedder.dimension, bell),
+        parsing=ParseService(rows, settings.tasks, embedder.dimension, bell, embedder.max_tokens),
         control=ControlService(rows, settings.tasks, bell),
         failed=FailedService(rows),
         answers=IdempotencyService(rows),

@@ -17,13 +17,16 @@ PagemillError
 │   ├── UnreadableFile       it is damaged beyond reading
 │   ├── PagesOutside         the pages asked for are not in it
 │   └── BadPage              a page can't be read, and the settings say that this fails the document
+├── EmbeddingRefused         the embedding endpoint won't do it as it is set up; another attempt would end the same
 ├── AttemptFailed            the task's own error; worth another attempt
+│   └── EmbeddingFailed      the embedding endpoint answered numbers that are none
 ├── ParserLost               the parser process died or ran out of memory: a loss
 │   └── ParserTimeout        it took longer than it may
-├── Outage                   a server is away or refuses; wait, and use no attempt
+├── Outage                   a server is away or refuses; wait, and use no attempt; it may say for how long
 │   ├── RowsUnavailable      the database
 │   ├── QueueUnavailable     Redis
 │   ├── IndexUnavailable     the document index
+│   ├── EmbeddingUnavailable the embedding endpoint
 │   ├── StoreUnavailable     the object store
 │   └── StoreFull            the object store has no room
 ├── DatabaseTooNew           the schema was written by a newer Pagemill
@@ -124,8 +127,17 @@ class BadPage(DocumentError):
     code = "bad_page"
 
 
+class EmbeddingRefused(PagemillError):
+    code = "embedding_refused"
+    verdict = Verdict.PERMANENT
+
+
 class AttemptFailed(PagemillError):
     code = "attempt_failed"
+
+
+class EmbeddingFailed(AttemptFailed):
+    code = "embedding_failed"
 
 
 class ParserLost(PagemillError):
@@ -138,8 +150,14 @@ class ParserTimeout(ParserLost):
 
 
 class Outage(PagemillError):
+    """`retry_after_s` is how long the server asked to be left alone; None where it said nothing."""
+
     code = "outage"
     verdict = Verdict.OUTAGE
+
+    def __init__(self, public_message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(public_message)
+        self.retry_after_s = retry_after_s
 
 
 class RowsUnavailable(Outage):
@@ -152,6 +170,10 @@ class QueueUnavailable(Outage):
 
 class IndexUnavailable(Outage):
     code = "index_unavailable"
+
+
+class EmbeddingUnavailable(Outage):
+    code = "embedding_unavailable"
 
 
 class StoreUnavailable(Outage):

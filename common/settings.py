@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationError
 
 from common.errors import SettingsError
 
@@ -70,18 +70,55 @@ class StoreSettings(_Section):
 
 
 class IndexSettings(_Section):
-    url: Annotated[str, _url("file")] = Field(
-        "", description="Where the embedded index lives, `file:///folder`; empty: in the data folder."
+    url: Annotated[str, _url("file", "http", "https")] = Field(
+        "",
+        description="`https://host:9200`: Elasticsearch; `file:///folder`: the embedded index in that folder;"
+        " empty: in the data folder.",
     )
     commit_s: PositiveFloat = Field(0.2, description="How often the indexer commits while entries come in.")
     max_behind: Positive = Field(100_000, description="Writers wait while the indexer is this many entries behind.")
+    username: str = Field("", description="User of Elasticsearch.")
+    password: SecretStr = Field("", validate_default=True, description="That user's password; it is never shown.")
+    api_key: SecretStr = Field(
+        "", validate_default=True, description="A key of Elasticsearch in place of a user; it is never shown."
+    )
+    ca_file: str = Field("", description="Certificates that Elasticsearch's own is checked with; empty: the system's.")
+    prefix: str = Field(
+        "pagemill", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="What names in Elasticsearch begin with."
+    )
+    shards: Positive = Field(1, description="Shards of each index made in Elasticsearch.")
+    replicas: int = Field(1, ge=0, description="Copies of each shard.")
+    refresh_s: PositiveFloat = Field(
+        1.0, description="How often Elasticsearch makes writes findable by itself; a document that ends does not wait."
+    )
+    timeout_s: PositiveFloat = Field(30.0, description="How long Elasticsearch may take to answer a request.")
 
 
 class EmbeddingSettings(_Section):
-    model: str = Field("potion-base-8M", description="Name of the packaged model.")
+    model: str = Field(
+        "potion-base-8M",
+        pattern=r"^\S+$",
+        max_length=200,
+        description="The packaged model, or the name that the endpoint knows its model by.",
+    )
     model_dir: str = Field("", description="Folder of the model's files; empty: where `make install` puts them.")
-    threads: Positive = Field(1, description="Threads one executor embeds with.")
-    batch_size: Positive = Field(64, description="Chunks embedded in one call.")
+    threads: Positive = Field(1, description="Threads that the packaged model uses in one process.")
+    batch_size: Positive = Field(64, description="Texts embedded in one call.")
+    url: Annotated[str, _url("http", "https")] = Field(
+        "", description="OpenAI-compatible endpoint, such as `https://host/v1`; empty: the packaged model."
+    )
+    api_key: SecretStr = Field("", validate_default=True, description="The endpoint's key; it is never shown.")
+    api_key_file: str = Field("", description="File that holds the key, in place of `embedding.api_key`.")
+    dimension: int = Field(
+        0, ge=0, le=65536, description="Numbers in a vector of the endpoint; 0: as many as its first answer has."
+    )
+    max_tokens: int = Field(2048, ge=16, description="Tokens that the endpoint takes in one text.")
+    tokenizer_file: str = Field(
+        "", description="`tokenizer.json` of the endpoint's model; empty: the packaged model's tokenizer counts."
+    )
+    timeout_s: PositiveFloat = Field(30.0, description="How long the endpoint may take to answer a call.")
+    max_concurrent_requests: Positive = Field(4, description="Calls to the endpoint at once in one process.")
+    cache_mb: int = Field(512, ge=0, description="Disk that vectors of the endpoint are kept on, in MiB; 0: none are.")
 
 
 class ExecutorSettings(_Section):
@@ -90,7 +127,7 @@ class ExecutorSettings(_Section):
         6, description="Tasks in work at once in one executor; now and then two more."
     )
     max_parsers: Positive = Field(1, description="Parser processes of one executor.")
-    max_embedders: Positive = Field(1, description="Tasks that embed at once in one executor.")
+    max_embedders: Positive = Field(1, description="Calls of the packaged model at once in one executor.")
     max_index_writers: Positive = Field(1, description="Tasks that write to the index at once in one executor.")
     heartbeat_s: PositiveFloat = Field(1.0, description="Seconds between two heartbeats.")
     lease_s: PositiveFloat = Field(15.0, description="How long a claim holds without being renewed.")
@@ -190,7 +227,13 @@ class Settings(_Section):
         return self.data_dir / "cache" / "pages"
 
     @property
+    def embeds_index(self) -> bool:
+        """Whether the index is the embedded one, and no server."""
+        return not self.index.url.startswith("http")
+
+    @property
     def index_dir(self) -> Path:
+        """Of the embedded index."""
         return _folder(self.index.url) or self.data_dir / "index"
 
 
@@ -255,7 +298,7 @@ def _sections() -> dict[str, type[_Section]]:
 
 
 def _folder(url: str) -> Path | None:
-    return Path(url.removeprefix("file://")) if url else None
+    return Path(url.removeprefix("file://")) if url.startswith("file://") else None
 
 
 def _read_file(path: Path) -> dict[tuple[str, str], tuple[object, str]]:
@@ -326,7 +369,9 @@ def _require_sane(settings: Settings) -> None:
 
 
 def _masked(key: str, value: object) -> object:
-    """Without the password that an address carries."""
+    """Without the password that an address carries; nothing of a key."""
+    if key in ("api_key", "password"):
+        return "***" if value else ""
     if key == "url" and isinstance(value, str):
         return re.sub(r"(://[^:/@]*:)[^@]*@", r"\1***@", value)
     return value

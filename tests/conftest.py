@@ -15,6 +15,7 @@ import pytest
 from api.db.database import Rows, open_rows
 from api.db.migrations import migrate
 from rag.utils.redis_conn import Queue
+from tests.servers.elasticsearch import ElasticServer, NotToBeHad
 from tests.servers.mariadb import MariaServer
 from tests.servers.valkey import ValkeyServer
 
@@ -92,3 +93,21 @@ def sqlite_rows(tmp_path: Path) -> Iterator[Rows]:
     migrate(opened)
     yield opened
     opened.close_connection()
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_url(short_dir: Path) -> Iterator[str]:
+    """The test run's own, or one that runs already and is named by TEST_ELASTICSEARCH_URL; each test uses a prefix of
+    its own."""
+    if running := os.environ.get("TEST_ELASTICSEARCH_URL"):
+        yield running
+        return
+    try:
+        server = ElasticServer(short_dir / "elasticsearch")
+    except NotToBeHad as exc:
+        missing(f"Elasticsearch ({exc})")
+    try:
+        server.start()
+        yield server.url
+    finally:
+        server.stop()

@@ -59,8 +59,12 @@ def _dataset_ids(body: Mapping[str, Any]) -> list[str]:
     for dataset_id in ids:
         if dataset_id not in datasets:
             raise ApiError(DATA, f"You don't own the dataset {shown(dataset_id)}.")
-    if len({dataset.embedding_model for dataset in datasets.values()}) > 1:
+    models = {dataset.embedding_model for dataset in datasets.values()}
+    if len(models) > 1:
         raise ApiError(DATA, "Datasets use different embedding models.")
+    served = services().datasets.embedding_model
+    for model in models - {served}:
+        raise ApiError(DATA, f"The datasets are embedded with {model}, and this server embeds with {served}.")
     return ids
 
 

@@ -30,8 +30,8 @@ from api.instance import open_existing_rows, open_queue, require_model, require_
 from common.errors import DatabaseTooNew, NotFound, PagemillError, StoreUnavailable
 from common.settings import Settings
 from rag.svr.data_folder import DataFolder
-from rag.utils.embedded_index import EmbeddedIndex
-from rag.utils.embedder import PackagedEmbedder
+from rag.utils.doc_indexes import open_index
+from rag.utils.embedders import open_embedder
 from rag.utils.folder_store import FolderStore
 
 _LEAST_FREE_BYTES = 1 << 30
@@ -55,10 +55,11 @@ def status(data: DataOption = DEFAULT_DATA, as_json: JsonOption = False) -> None
     say(facts["running"] if facts["address"] is None else f"running at {facts['address']}")
     rows = [
         (e["name"], "alive" if e["alive"] else f"silent for {e['age_s']} s", f"{e['slots_used']}/{e['slots']}",
-         e["done"], e["failed"], e["retried"], f"{e['rss_bytes'] >> 20} MiB")
+         e["done"], e["failed"], e["retried"], _cached(e), f"{e['rss_bytes'] >> 20} MiB")
         for e in facts["executors"]
     ]  # fmt: skip
-    print_table("Executors", ("name", "state", "slots", "done", "failed", "retried", "memory"), rows)
+    columns = ("name", "state", "slots", "done", "failed", "retried", "cached texts", "memory")
+    print_table("Executors", columns, rows)
     print_table("Documents", ("state", "count"), list(facts["documents"].items()))
     print_table("Tasks", ("state", "count"), list(facts["tasks"].items()))
 
@@ -94,6 +95,12 @@ def _check(part: str, check: Callable[[], None], remedy: str) -> Checked:
 
 
 def _checks(settings: Settings) -> list[tuple[str, Callable[[], None], str]]:
+    model_remedy = "run `make install`, or check embedding.model_dir"
+    if settings.embedding.url:
+        model_remedy = "check embedding.url, embedding.model, embedding.api_key and that server"
+    index_remedy = "check index.url, and that the folder is writable"
+    if not settings.embeds_index:
+        index_remedy = "check index.url, index.username and index.password or index.api_key, and that server"
     queue_remedy = "start it with `pagemill up`" if settings.owns_queue else "check queue.url and that server"
     return [
         ("data folder", DataFolder(settings).check, "correct --data, or let `pagemill up` make the folder"),
@@ -101,8 +108,8 @@ def _checks(settings: Settings) -> list[tuple[str, Callable[[], None], str]]:
         ("database", lambda: _check_rows(settings), "start `pagemill up` once, or check database.url"),
         ("queue", lambda: open_queue(settings).check(), queue_remedy),
         ("store", lambda: _check_store(settings), "check store.url, and that the folder is writable"),
-        ("index", lambda: _check_index(settings), "check index.url, and that the folder is writable"),
-        ("embedding model", lambda: _check_model(settings), "run `make install`, or check embedding.model_dir"),
+        ("index", lambda: _check_index(settings), index_remedy),
+        ("embedding model", lambda: _check_model(settings), model_remedy),
         ("executors", lambda: _check_executors(settings), "start `pagemill up` or `pagemill executor`"),
     ]
 
@@ -134,8 +141,9 @@ def _check_store(settings: Settings) -> None:
 
 
 def _check_index(settings: Settings) -> None:
-    _require_folder(settings, settings.index_dir)
-    index = EmbeddedIndex(settings.index_dir, settings.index)
+    if settings.embeds_index:
+        _require_folder(settings, settings.index_dir)
+    index = open_index(settings)
     index.check()
     index.close()
 
@@ -147,13 +155,20 @@ def _require_folder(settings: Settings, place: Path) -> None:
 
 
 def _check_model(settings: Settings) -> None:
+    """An endpoint is asked for one vector."""
     require_model(settings)
-    PackagedEmbedder(settings.embedding)
+    open_embedder(settings.embedding).embed(["pagemill"])
 
 
 def _check_executors(settings: Settings) -> None:
     if not any(beat.is_alive for beat in open_queue(settings).executors()):
         raise NotFound("no executor is alive: nothing is being parsed")
+
+
+def _cached(executor: dict[str, Any]) -> str:
+    """Texts whose vectors were known, of all that were looked up; nothing where no endpoint embeds."""
+    hits, misses = (int(executor.get(f"embedding_cache_{kind}", 0)) for kind in ("hits", "misses"))
+    return f"{hits} of {hits + misses}" if hits + misses else ""
 
 
 def _facts(settings: Settings) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import typer
 from rich.text import Text
 
 from api.commands.options import DEFAULT_DATA, DataOption, out, require_utf8, settings_of
+from common.errors import SettingsError
 from common.ids import new_token
 from common.logs import set_up_logs
 from common.settings import Settings
@@ -85,6 +86,8 @@ def indexer(data: DataOption = DEFAULT_DATA) -> None:
     from rag.svr.indexer import run_indexer
 
     settings = settings_of(data)
+    if not settings.embeds_index:
+        raise SettingsError("index.url names Elasticsearch, which needs no indexer")
     _make_folder(settings)
     set_up_logs(settings.log, "indexer")
     run_indexer(settings)

@@ -15,7 +15,7 @@ from api.db.services.parse_service import Doorbell
 from api.instance import open_existing_rows, open_queue, quiet_doorbell
 from common.errors import InvalidInput
 from common.settings import Settings
-from rag.utils.embedder import PackagedEmbedder
+from rag.utils.embedders import embedder_name
 
 app = typer.Typer(help="Failed tasks: what became of them, and another chance.", no_args_is_help=True)
 
@@ -79,7 +79,7 @@ def _wanted(task: list[str] | None, document: list[str] | None, cause: str) -> F
 
 def _find(settings: Settings, wanted: FailedFilter, limit: int) -> list[FailedTask]:
     rows = open_existing_rows(settings)
-    tenant_id = AccountService(rows, PackagedEmbedder.name).admin().tenant_id
+    tenant_id = AccountService(rows, embedder_name(settings.embedding)).admin().tenant_id
     return FailedService(rows).find(tenant_id, wanted, limit)
 
 

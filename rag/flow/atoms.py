@@ -63,8 +63,11 @@ class AtomMaker:
                 else:
                     held = mine + held
                 continue
-            flow += _headed(held, pieces, path.titles, order, fresh)
-            held = [] if pieces else held
+            if held:
+                flow += _headed(held, pieces, path.titles, order, fresh)
+                held = [] if pieces else held
+            else:
+                flow += [Atom([piece], piece.tokens, path.titles, order) for piece in pieces]
         flow += [Atom([each], each.tokens, path.titles, len(items)) for each in held]
         return flow, specials
 

@@ -56,6 +56,9 @@ def even_groups(sizes: Sequence[int], limit: int) -> Iterator[tuple[int, int]]:
     """As few groups as the limit allows, and of these the ones whose largest is smallest; as (first, end)."""
     if not sizes:
         return
+    if sum(sizes) <= limit:
+        yield 0, len(sizes)
+        return
     fewest = _groups_needed(sizes, limit)
     low, high = max(*sizes, -(-sum(sizes) // fewest)), limit
     while low < high:
@@ -92,12 +95,15 @@ def to_chunk(atoms: Sequence[Atom], look: Look = NO_LOOK) -> Chunk:
     tokens = look.prefix_tokens
     paths: Counter[tuple[str, ...]] = Counter()
     kinds: set[BlockKind] = set()
+    kind: BlockKind | None = None
     run: list[Piece] = []
     for atom in atoms:
         paths[atom.headings] += atom.tokens
         tokens += atom.tokens
         for piece in atom.pieces:
-            kinds.add(piece.block.kind)
+            if piece.block.kind is not kind:
+                kind = piece.block.kind
+                kinds.add(kind)
             if run and piece.block is run[-1].block and piece.start == run[-1].end:
                 text += piece.text
             else:

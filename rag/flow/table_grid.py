@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rag.parser.blocks import Cell, Table
@@ -12,6 +13,7 @@ MAX_COLUMNS = 4096
 _MAX_SPAN = 1000
 # Spans beyond these many at once are no table that anybody reads; they are taken for plain cells.
 _MAX_OPEN_SPANS = 100
+_MARKUP = re.compile("[&<>]")
 
 
 class Placed(NamedTuple):
@@ -37,7 +39,8 @@ class Grid:
             end = self._header if top < self._header else len(table.rows)
             placed = _place(cells, top, end, open_spans)
             self._starting.append(placed)
-            open_spans = [*open_spans, *(cell for cell in placed if cell.bottom > top + 1)][:_MAX_OPEN_SPANS]
+            if tall := [cell for cell in placed if cell.bottom > top + 1]:
+                open_spans = [*open_spans, *tall][:_MAX_OPEN_SPANS]
 
     def __len__(self) -> int:
         return len(self._starting)
@@ -74,14 +77,16 @@ class Grid:
         end = len(self) if end is None else end
         cells = self.covering(row) if row == first and row in self._carried else self._starting[row]
         tag = "th" if row < self._header else "td"
-        return f"<tr>{''.join(_cell(cell, tag, min(cell.bottom, end) - row) for cell in cells)}</tr>"
+        return f"<tr>{''.join([_cell(cell, tag, min(cell.bottom, end) - row) for cell in cells])}</tr>"
 
 
-def _place(cells: Iterable[Cell], top: int, end: int, open_spans: Sequence[Placed]) -> list[Placed]:
+def _place(cells: Sequence[Cell], top: int, end: int, open_spans: Sequence[Placed]) -> list[Placed]:
     """The row's cells in the columns that spans from above leave free."""
+    placed: list[Placed] = []
+    if not open_spans and not [cell for cell in cells if cell.columns != 1 or cell.rows != 1]:
+        return [Placed(top, top + 1, column, 1, cell.text) for column, cell in enumerate(cells)]
     taken = sorted((span.column, span.column + span.columns) for span in open_spans)
     column = 0
-    placed = []
     for cell in cells:
         while taken and taken[0][0] <= column:
             column = max(column, taken.pop(0)[1])
@@ -93,10 +98,13 @@ def _place(cells: Iterable[Cell], top: int, end: int, open_spans: Sequence[Place
 
 
 def _cell(cell: Placed, tag: str, rows: int) -> str:
+    text = _escape(cell.text.strip())
+    if cell.columns == 1 and rows <= 1:
+        return f"<{tag}>{text}</{tag}>"
     columns = f' colspan="{cell.columns}"' if cell.columns > 1 else ""
     spanned = f' rowspan="{rows}"' if rows > 1 else ""
-    return f"<{tag}{columns}{spanned}>{_escape(cell.text.strip())}</{tag}>"
+    return f"<{tag}{columns}{spanned}>{text}</{tag}>"
 
 
 def _escape(text: str) -> str:
-    return html.escape(text, quote=False)
+    return html.escape(text, quote=False) if _MARKUP.search(text) else text

@@ -34,20 +34,26 @@ class _Words:
         self._known: dict[str, int] = {}
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        if any(_NO_SPACE.search(text) for text in texts):
+        if [text for text in texts if not text.isprintable() and _NO_SPACE.search(text)]:
             return self._ask(texts)
         parted = [text.split() for text in texts]
-        self._learn({word for words in parted for word in words})
-        known = self._known.__getitem__
-        counts = [sum(map(known, words)) for words in parted]
+        try:
+            return self._sums(parted)
+        except KeyError:
+            self._learn({word for words in parted for word in words})
+        counts = self._sums(parted)
         if len(self._known) > _MOST_WORDS:
             self._known.clear()
         return counts
 
+    def _sums(self, parted: Sequence[Sequence[str]]) -> list[int]:
+        """Raises KeyError for a word that is new."""
+        known = self._known.__getitem__
+        return [sum(map(known, words)) for words in parted]
+
     def _learn(self, words: set[str]) -> None:
         new = list(words - self._known.keys())
-        if new:
-            self._known.update(zip(new, self._ask(new), strict=True))
+        self._known.update(zip(new, self._ask(new), strict=True))
 
 
 def _asking(tokenizer: Tokenizer) -> CountTokens:

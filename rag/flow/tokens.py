@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from rag.flow.token_counter import CountTokens
 
@@ -16,6 +17,7 @@ _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
 Cut = tuple[re.Pattern[str], int]
 
 
+@lru_cache(maxsize=64)
 def delimiter_pattern(delimiter: str) -> re.Pattern[str] | None:
     """One pattern for all delimiters: each character is one, and so is a string between backticks.
 

@@ -1,19 +1,19 @@
 """CSV and TSV: the unit is the row, and each row becomes one block of "column: value; column: value" with its
 cells as a table.
 
-Rows are streamed. A row may span lines, so a range is reached by reading from the start; the reader is kept,
-and ranges that come in a row read the file once."""
+Rows are streamed. A row may span lines, so a range is reached by reading from the start, or from a row whose start
+was noted when the file was read before."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TextIO
 
 from common.errors import EmptyFile, UnreadableFile
 from rag.parser.blocks import PLAIN, Block, FileKind, Profile, ReadOptions, Unit
-from rag.parser.held_rows import HeldRows
+from rag.parser.held_rows import HeldRows, Start, place_in
 from rag.parser.row_blocks import RowBlocks, column_names, is_header
 from rag.parser.text import clean, detect_encoding
 
@@ -29,7 +29,7 @@ Cells = list[str]
 def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
     """Counts the rows below the header. Raises EmptyFile where there is no row, else as `read` does."""
     encoding = detect_encoding(path)
-    rows = _rows(path, encoding)
+    rows = _held.rows(path, encoding, 0)
     first = next(rows, None)
     if first is None:
         raise EmptyFile(f"{name} has no rows in it")
@@ -45,66 +45,52 @@ def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
 def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: ReadOptions = PLAIN) -> Iterator[Block]:
     """The rows of the range, first row 0. Raises UnreadableFile where a cell or a row has no end in sight."""
     made = RowBlocks(profile.columns)
-    _held.seek(path, profile, from_unit)
-    for number in range(from_unit + 1, to_unit + 1):
-        cells = _held.take()
-        if cells is None:
-            return
+    rows = _held.rows(path, profile.encoding, from_unit + bool(profile.columns))
+    for number, cells in enumerate(islice(rows, to_unit - from_unit), from_unit + 1):
         yield from made.blocks(cells, number)
 
 
-def _data_rows(path: Path, profile: Profile) -> Iterator[Cells]:
-    rows = _rows(path, profile.encoding)
-    if profile.columns:
-        next(rows, None)
-    return rows
+class _Source:
+    """The rows of a file that have a cell, the header among them."""
 
+    def __init__(self, path: Path, encoding: str, start: Start) -> None:
+        self._file = path.open(encoding=encoding, errors="replace", newline="")
+        self._delimiter = _delimiter(self._file.read(_SNIFF_CHARS))
+        self._file.seek(start.place)
+        self._line = start.line
+        self._left = MAX_ROW_CHARS
 
-_held = HeldRows(_data_rows)
-
-
-def _rows(path: Path, encoding: str) -> Iterator[Cells]:
-    """Every row that has a cell, in order."""
-    csv.field_size_limit(_MAX_CELL_CHARS)
-    with path.open(encoding=encoding, errors="replace", newline="") as file:
-        delimiter = _delimiter(file.read(_SNIFF_CHARS))
-        file.seek(0)
-        lines = _Lines(file)
-        reader = csv.reader(lines, delimiter=delimiter)
+    def __iter__(self) -> Iterator[Cells]:
+        csv.field_size_limit(_MAX_CELL_CHARS)
         try:
-            for cells in reader:
-                lines.row_ends()
-                if any(cell.strip() for cell in cells):
+            for cells in csv.reader(self._lines(), delimiter=self._delimiter):
+                self._left = MAX_ROW_CHARS
+                if any(map(str.strip, cells)):
                     yield cells
         except csv.Error as exc:
             raise UnreadableFile(
-                f"line {reader.line_num} can't be read as CSV ({exc}); is a quotation mark left open?"
+                f"line {self._line} can't be read as CSV ({exc}); is a quotation mark left open?"
             ) from exc
 
+    def here(self) -> Start | None:
+        place = place_in(self._file)
+        return None if place is None else Start(place, self._line)
 
-class _Lines:
-    """The lines of a file, as long as a row of them stays within MAX_ROW_CHARS."""
+    def close(self) -> None:
+        self._file.close()
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._line = 0
-        self._left = MAX_ROW_CHARS
+    def _lines(self) -> Iterator[str]:
+        """The lines of the file, as long as a row of them stays within MAX_ROW_CHARS."""
+        readline = self._file.readline
+        while line := readline(self._left + 1):
+            self._line += 1
+            self._left -= len(line)
+            if self._left < 0:
+                raise UnreadableFile(f"line {self._line} makes a row of more than {MAX_ROW_CHARS:,} characters")
+            yield clean(line)
 
-    def __iter__(self) -> _Lines:
-        return self
 
-    def __next__(self) -> str:
-        self._line += 1
-        line = self._file.readline(self._left + 1)
-        if not line:
-            raise StopIteration
-        self._left -= len(line)
-        if self._left < 0:
-            raise UnreadableFile(f"line {self._line} makes a row of more than {MAX_ROW_CHARS:,} characters")
-        return clean(line)
-
-    def row_ends(self) -> None:
-        self._left = MAX_ROW_CHARS
+_held = HeldRows(_Source)
 
 
 def _delimiter(sample: str) -> str:

@@ -22,6 +22,8 @@ MAX_MESSAGE_BYTES = 128 << 20
 _MAX_TITLE = 200
 _READ_BYTES = 1 << 20
 _PEEK_BYTES = 2048
+# More than an executor reads in turns. A million messages take 8 MB.
+_MAX_MAILBOXES = 8
 _MARK = b"\nFrom "
 # The line above a message, and the first of its headers. Texts have lines that begin with "From " as well.
 _START = re.compile(rb"From (?:(?:[^\n]*\d:\d\d|-)[^\n]*|[ \t\r]*)\n>?[!-9;-~]+[ \t]*:")
@@ -77,19 +79,21 @@ def _message_blocks(path: Path, start: int, end: int, options: ReadOptions) -> I
 
 
 class _Index:
-    """Where the messages of the last mailbox start, and, last of all, where it ends."""
+    """Where the messages of the last mailboxes start, and, last of all, where each ends."""
 
     def __init__(self) -> None:
-        self._key: FileKey | None = None
-        self._starts: array[int] = array("q")
+        self._starts: dict[FileKey, array[int]] = {}
 
     def starts(self, path: Path) -> array[int]:
         key = file_key(path)
-        if key != self._key:
-            self._starts = array("q", _find_starts(path))
-            self._starts.append(key.size)
-            self._key = key
-        return self._starts
+        starts = self._starts.pop(key, None)
+        if starts is None:
+            starts = array("q", _find_starts(path))
+            starts.append(key.size)
+        self._starts[key] = starts
+        while len(self._starts) > _MAX_MAILBOXES:
+            del self._starts[next(iter(self._starts))]
+        return starts
 
 
 _index = _Index()

@@ -1,5 +1,5 @@
-"""HTML pages: their encoding, title, author and dates. Their blocks are made by html_blocks. The whole page is one
-unit, read as a stream."""
+"""HTML pages: their encoding, title, author and dates. Their blocks are made by html_blocks, and the images in them are
+html_pictures'. The whole page is one unit, read as a stream."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from common.errors import EmptyFile
 from rag.parser import charsets
 from rag.parser.blocks import PLAIN, Block, BlockKind, FileKind, Profile, ReadOptions, Unit
 from rag.parser.html_blocks import PART_CHARS, BlockBuilder, blocks_of
+from rag.parser.html_pictures import InlinePictures
 from rag.parser.text import detect_encoding
 
 _MAX_TITLE = 200
 _DECLARED_BYTES = 4096
 # How many blocks may come before the heading that names a page without a title.
 _TITLE_BLOCKS = 50
-# Images smaller than this are spacers and dots.
-_MIN_PICTURE_CHARS = 512
 
 _DECLARED = re.compile(
     rb"""(?:<meta[^<>]{0,500}?charset|<\?xml[^<>]{0,200}?encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""", re.I
@@ -55,17 +54,13 @@ def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: Re
     return blocks_of(_source(path, profile.encoding), BlockBuilder(InlinePictures().find))
 
 
-class InlinePictures:
-    """Counts the images that are in the page itself: the first is `data:1`. Others are never looked for."""
-
-    def __init__(self) -> None:
-        self._seen = 0
-
-    def find(self, address: str) -> str:
-        if not address.startswith("data:image/"):
-            return ""
-        self._seen += 1
-        return f"data:{self._seen}" if len(address) >= _MIN_PICTURE_CHARS else ""
+def picture(path: Path, part: str) -> str:
+    """The address of an image that is in the page itself, by its name in a figure; "" if there is none."""
+    pictures = InlinePictures(part)
+    for _ in blocks_of(_source(path, page_encoding(path)), BlockBuilder(pictures.find)):
+        if pictures.address:
+            break
+    return pictures.address
 
 
 def page_encoding(path: Path) -> str:

@@ -64,8 +64,10 @@ def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: Re
         box = Box(page=number, left=0, top=0, right=round(width), bottom=round(height))
         yield Block(kind=BlockKind.FIGURE, text="", page=number, picture=Picture(box=box))
         if options.ocr:
-            lines = order(Page(number, width, height, tuple(ocr.read_lines(picture, width, height))))
-            yield from to_blocks(number, lines, HeadingFinder(_body_size(lines), {}, has_outline=False))
+            found, upright = ocr.read_scan(picture, width, height)
+            lines = order(Page(number, upright.width, upright.height, tuple(found)))
+            headings = HeadingFinder(_body_size(lines), {}, has_outline=False)
+            yield from map(upright.as_shown, to_blocks(number, lines, headings))
 
 
 @contextmanager

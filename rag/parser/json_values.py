@@ -6,13 +6,14 @@ no line of JSON Lines longer than MAX_LINE_CHARS, and no nesting deeper than jso
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from json import JSONDecodeError
 from pathlib import Path
 
 from common.errors import EmptyFile, UnreadableFile
 from rag.parser import kinds
 from rag.parser.blocks import PLAIN, Block, BlockKind, FileKind, Profile, ReadOptions, Unit
-from rag.parser.held_rows import HeldRows
+from rag.parser.held_rows import HeldRows, Start, place_in
 from rag.parser.json_stream import DECODER, JsonText, Members, TooLong, Value, reason
 from rag.parser.json_text import check_depth, children, element_path, is_plain, lines, member_path
 from rag.parser.text import MAX_CHARS, detect_encoding
@@ -140,7 +141,7 @@ def _pieces(found: list[str]) -> Iterator[str]:
 
 
 def _lines_profile(path: Path, name: str, encoding: str) -> Profile:
-    rows = _lines(path, encoding)
+    rows = _held.rows(path, encoding, 0)
     first = next(rows, None)
     if first is None:
         raise EmptyFile(f"{name} has no lines in it")
@@ -150,11 +151,8 @@ def _lines_profile(path: Path, name: str, encoding: str) -> Profile:
 
 
 def _read_lines(path: Path, profile: Profile, from_unit: int, to_unit: int) -> Iterator[Block]:
-    _held.seek(path, profile, from_unit)
-    for number in range(from_unit + 1, to_unit + 1):
-        line = _held.take()
-        if line is None:
-            return
+    rows = _held.rows(path, profile.encoding, from_unit)
+    for number, line in enumerate(islice(rows, to_unit - from_unit), from_unit + 1):
         for text in _pieces(lines("", _decode(line))):
             yield Block(kind=BlockKind.PARAGRAPH, text=text, page=number)
 
@@ -172,20 +170,28 @@ def _decode(numbered: tuple[int, str]) -> Value:
     return value  # type: ignore[no-any-return]
 
 
-def _lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """The lines with something in them, and their numbers from 1."""
-    number = 0
-    with path.open(encoding=encoding, errors="replace", newline=None) as file:
-        while line := file.readline(MAX_LINE_CHARS + 1):
-            number += 1
+class _Source:
+    """The lines of a file with something in them, and their numbers from 1."""
+
+    def __init__(self, path: Path, encoding: str, start: Start) -> None:
+        self._file = path.open(encoding=encoding, errors="replace", newline=None)
+        self._file.seek(start.place)
+        self._line = start.line
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        while line := self._file.readline(MAX_LINE_CHARS + 1):
+            self._line += 1
             if len(line) > MAX_LINE_CHARS:
-                raise UnreadableFile(f"line {number} has more than {MAX_LINE_CHARS:,} characters")
-            if line.strip():
-                yield number, line
+                raise UnreadableFile(f"line {self._line} has more than {MAX_LINE_CHARS:,} characters")
+            if not line.isspace():
+                yield self._line, line
+
+    def here(self) -> Start | None:
+        place = place_in(self._file)
+        return None if place is None else Start(place, self._line)
+
+    def close(self) -> None:
+        self._file.close()
 
 
-def _data_lines(path: Path, profile: Profile) -> Iterator[tuple[int, str]]:
-    return _lines(path, profile.encoding)
-
-
-_held = HeldRows(_data_lines)
+_held = HeldRows(_Source)

@@ -4,13 +4,13 @@ Knows nothing of PDF libraries, and judges a page by itself alone. Joining lines
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from statistics import median
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from rag.parser.blocks import Block
 
@@ -128,7 +128,7 @@ def find_gutters(lines: Sequence[Line]) -> tuple[float, ...]:
 def _one_gutter(spans: Sequence[Span], left: float, right: float) -> tuple[float, ...]:
     width = right - left
     near, far = left + 0.35 * width, left + 0.65 * width
-    middle = sum(span.left <= near and span.right >= far for span in spans)
+    middle = len([span for span in spans if span.left <= near and span.right >= far])
     if middle > 0.6 * len(spans):
         return ()
     gutter = _emptiest(spans, near, far)
@@ -164,11 +164,19 @@ def _two_gutters(spans: Sequence[Span], left: float, right: float) -> tuple[floa
 
 def _emptiest(spans: Sequence[Span], near: float, far: float) -> float:
     """The centre of the widest strip that the fewest lines cross."""
+    ended = [right for left, right, _ in spans if left <= near < right]
+    begun = [(left, right) for left, right, _ in spans if near < left < far]
+    if begun:
+        start, end = int(max(ended) - near) + 1 if ended else 0, int(min(begun)[0] - near)
+        # Mostly no line crosses the strip, and one behind it goes on to the far end, so that there is no other.
+        if start < end and any(right >= far for left, right in begun if int(left - near) == end):
+            return near + start + (end - start) / 2
     changes = [0] * (int(far - near) + 2)
-    for span in spans:
-        if span.right > near and span.left < far:
-            changes[max(0, int(span.left - near))] += 1
-            changes[min(len(changes) - 1, int(span.right - near) + 1)] -= 1
+    changes[0] = len(ended)
+    for start in [int(left - near) for left, _ in begun]:
+        changes[start] += 1
+    for end in [int(right - near) + 1 for left, right, _ in spans if near < right < far and left < far]:
+        changes[end] -= 1
     crossed = list(accumulate(changes[:-1]))
     fewest = min(crossed)
     best_start = best_length = start = 0
@@ -184,28 +192,42 @@ def _by_columns(lines: Sequence[Line], gutters: Sequence[float]) -> list[Line]:
     """Lines across the columns part the page; between them one column comes after the other."""
     ordered: list[Line] = []
     columns: list[list[Line]] = [[] for _ in range(len(gutters) + 1)]
-    parts = [part for line in lines for part in _split_at(line, gutters)]
+    parts = [part for line in lines for part in (_split_at(line, gutters) if line.spans else (line,))]
     for line in sorted(parts, key=_place):
-        if any(line.left < gutter < line.right for gutter in gutters):
-            for column in columns:
-                ordered += column
-                column.clear()
-            ordered.append(line)
-        else:
-            columns[sum(line.left >= gutter for gutter in gutters)].append(line)
-    for column in columns:
-        ordered += column
+        # Columns that the line's edges are in: a gutter is left of what starts on it, and right of what ends on it.
+        column = bisect_right(gutters, line.left)
+        if column == len(gutters) or line.right <= gutters[column]:
+            columns[column].append(line)
+            continue
+        for each in columns:
+            ordered += each
+            each.clear()
+        ordered.append(line)
+    for each in columns:
+        ordered += each
     return ordered
 
 
-def _split_at(line: Line, gutters: Sequence[float]) -> Iterator[Line]:
+def _split_at(line: Line, gutters: Sequence[float]) -> list[Line]:
     """The parts of a line that goes on in the next column at the same height."""
-    rest, offset, spans = line, 0, line.spans
-    for before, after in pairwise(line.spans):
-        if any(before.right <= gutter <= after.left for gutter in gutters):
-            cut = after.start - offset
-            yield replace(rest, text=rest.text[:cut].strip(), right=before.right, hyphened=False, spans=())
-            rest = replace(rest, text=rest.text[cut:], left=after.left, spans=())
-            offset = after.start
-            spans = ()
-    yield rest if offset else replace(rest, spans=spans) if spans is not line.spans else rest
+    starts = [
+        number
+        for number, (before, after) in enumerate(pairwise(line.spans), start=1)
+        if (at := bisect_left(gutters, before.right)) < len(gutters) and gutters[at] <= after.left
+    ]
+    if not starts:
+        return [line]
+    parts = []
+    for start, end in pairwise([0, *starts, len(line.spans)]):
+        first, is_last = line.spans[start], end == len(line.spans)
+        text = line.text[first.start :] if is_last else line.text[first.start : line.spans[end].start].strip()
+        left = first.left if start else line.left
+        right = line.right if is_last else line.spans[end - 1].right
+        hyphened = line.hyphened and is_last
+        parts.append(
+            Line(
+                text, left, right, line.top, line.bottom, line.base, line.size,
+                hyphened, (), line.bold, line.first, line.count, line.block,
+            )
+        )  # fmt: skip
+    return parts

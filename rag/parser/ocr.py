@@ -20,6 +20,7 @@ from PIL import Image
 
 from rag.parser.layout import Line, clamp
 from rag.parser.text import clean
+from rag.parser.turned import Upright
 
 # Ranges of a document are read side by side, and threads that wait for each other on a busy machine take longer.
 THREADS = 1
@@ -46,6 +47,7 @@ _SAME_SIZE = 1.28
 _SIZE_STEP = 1.25
 
 Pixels = npt.NDArray[np.uint8]
+_NOTHING: Pixels = np.zeros((0, 0, 3), dtype=np.uint8)
 
 
 class _Found(NamedTuple):
@@ -56,27 +58,45 @@ class _Found(NamedTuple):
     corners: npt.NDArray[np.float32]
 
 
-def read_lines(picture: Pixels | Image.Image, width: float, height: float) -> list[Line]:
-    """The lines in a picture of a page of `width` x `height` points, top to bottom; empty if there are none.
+class Scan(NamedTuple):
+    """The lines of a page from top to bottom, and how it was turned to read them: their places are upright."""
 
-    The picture is RGB or grey, and shows the whole page. A page that lies on its side or its head is read upright;
-    places are then those of the upright page, fitted to `width` x `height`. Takes seconds."""
-    if width <= 0 or height <= 0:
-        return []
-    pixels = _to_rgb(picture)
+    lines: list[Line]
+    upright: Upright
+
+
+def read_scan(picture: Pixels | Image.Image, width: float, height: float) -> Scan:
+    """The lines in a picture of a page of `width` x `height` points; none if there are none.
+
+    The picture is RGB or grey, and shows the whole page. A page that lies on its side or its head is read upright.
+    Takes seconds."""
+    pixels = _to_rgb(picture) if width > 0 and height > 0 else _NOTHING
     if 0 in pixels.shape:
-        return []
-    pixels, found = _upright(pixels) if pixels.shape[0] <= MAX_SIDE else (pixels, _by_strips(pixels))
-    scale = np.array([width / pixels.shape[1], height / pixels.shape[0]])
+        return Scan([], Upright(width, height, 0))
+    turns = 0
+    if pixels.shape[0] <= MAX_SIDE:
+        turns, found = _upright(pixels)
+    else:
+        found = _by_strips(pixels)
+    if turns % 2:
+        width, height = height, width
+    rows, columns = np.rot90(pixels, turns).shape[:2]
+    scale = np.array([width / columns, height / rows])
     lines = [line for each in found if (line := _to_line(each, scale, width, height))]
-    return _levelled(_even_sized(lines))
+    return Scan(_levelled(_even_sized(lines)), Upright(width, height, turns))
+
+
+def read_lines(picture: Pixels | Image.Image, width: float, height: float) -> list[Line]:
+    """The lines of a scan alone. Those of a page that lies on its side are fitted to `width` x `height`."""
+    lines, upright = read_scan(picture, width, height)
+    return [upright.fitted(line, width, height) for line in lines] if upright.turns % 2 else lines
 
 
 def _to_rgb(picture: Pixels | Image.Image) -> Pixels:
     """Pixels of at most MAX_SIDE each way, or of some strips of that, made smaller without losing thin strokes."""
     if isinstance(picture, np.ndarray):
         if 0 in picture.shape:
-            return np.zeros((0, 0, 3), dtype=np.uint8)
+            return _NOTHING
         if max(picture.shape[:2]) <= MAX_SIDE and picture.ndim == 3 and picture.shape[2] == 3:
             return picture
         picture = Image.fromarray(picture)
@@ -109,18 +129,16 @@ def _quiet_row(strip: Pixels) -> int:
     return _EARLIEST_CUT + int(np.argmin(np.convolve(busy, np.ones(_QUIET_ROWS), mode="same")))
 
 
-def _upright(pixels: Pixels) -> tuple[Pixels, list[_Found]]:
-    """The picture as its text stands, and the lines that are sure."""
-    found = _recognise(pixels)
+def _upright(pixels: Pixels) -> tuple[int, list[_Found]]:
+    """How often the picture is turned by a quarter, to the left, until its text stands; and the lines that are sure."""
+    turns, found = 0, _recognise(pixels)
     if _lies_on_side(found):
-        pixels = np.rot90(pixels)
-        found = _recognise(pixels)
+        turns, found = 1, _recognise(np.rot90(pixels))
     if found and _sureness(found) < _SURE_SCORE:
-        turned = np.rot90(pixels, 2)
-        other = _recognise(turned)
+        other = _recognise(np.rot90(pixels, turns + 2))
         if _sureness(other) > _sureness(found):
-            pixels, found = turned, other
-    return pixels, [each for each in found if each.score >= _MIN_SCORE]
+            turns, found = turns + 2, other
+    return turns, [each for each in found if each.score >= _MIN_SCORE]
 
 
 def _lies_on_side(found: Sequence[_Found]) -> bool:

@@ -1,8 +1,8 @@
 """The process that draws: `python -m rag.parser.page_picture`, which picture_process.py starts and speaks with.
 
 What draws a file may crash, hang or eat memory, so this never runs in a server's own process. A shot is a page, a
-piece of a page, or a picture inside a zipped document; what is written was decoded and drawn anew as a PNG, so nothing
-of the file's own bytes is handed on."""
+piece of a page, or a picture inside a document; what is written was decoded and drawn anew as a PNG, so nothing of the
+file's own bytes is handed on."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 from PIL import Image, ImageOps
 
-from common.errors import EncryptedFile, InvalidInput, NotFound, PagemillError, PagesOutside, UnreadableFile
+from common.errors import EncryptedFile, InvalidInput, PagemillError, PagesOutside, UnreadableFile
 from common.process import die_with_parent
 from rag.parser import kinds
 from rag.parser.blocks import Box, FileKind
+from rag.parser.picture_parts import read_part
 from rag.parser.picture_process import MAX_WIDTH, Made, PictureRequest, Refused, Shot
 
 MAX_PIXELS = 12_000_000
 _MAX_SOURCE_PIXELS = 100_000_000
-_MAX_PART_BYTES = 64 << 20
 _POINTS_PER_INCH = 72
 # Never by Pillow's own guess among all that it knows: some of its formats run other programs.
 _FORMATS = ("PNG", "JPEG", "GIF", "TIFF", "BMP", "WEBP")
@@ -80,16 +80,19 @@ def _source(request: PictureRequest) -> Iterator[Callable[[Shot], Drawn]]:
         frames = image.profile(path, name).units
         yield lambda shot: _frame(path, name, frames, shot)
     else:
-        yield lambda shot: _part(path, name, shot)
+        yield lambda shot: _part(path, name, kind, shot)
 
 
 def _open_pdf(path: Path, request: PictureRequest) -> pdfium.PdfDocument:
     try:
-        return pdfium.PdfDocument(path, password=request.password or None)
+        document = pdfium.PdfDocument(path, password=request.password or None)
     except pdfium.PdfiumError as exc:
         if exc.err_code in (pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY):
             raise EncryptedFile(f"{request.name} is encrypted and needs a password") from exc
         raise UnreadableFile(f"{request.name} is damaged and can't be opened as a PDF") from exc
+    if document.get_formtype() != pdfium_c.FORMTYPE_NONE:
+        document.init_forms()  # without it, what is filled in is not drawn
+    return document
 
 
 def _pdf_page(document: pdfium.PdfDocument, name: str, shot: Shot) -> Drawn:
@@ -117,19 +120,11 @@ def _frame(path: Path, name: str, frames: int, shot: Shot) -> Drawn:
     return _cut(*image.frame(path, shot.page - 1), shot)
 
 
-def _part(path: Path, name: str, shot: Shot) -> Drawn:
-    """A picture that is a part of a zipped document. A point of it is a pixel."""
+def _part(path: Path, name: str, kind: FileKind, shot: Shot) -> Drawn:
+    """A picture inside a document. A point of it is a pixel."""
     if not shot.part:
         raise InvalidInput(f"{name} has no pages to show: only PDFs and pictures have")
-    with path.open("rb") as file:
-        if file.read(2) != b"PK":
-            raise InvalidInput(f"{name} has no parts with names: only zipped documents have")
-    from rag.parser.zip_parts import ZipParts  # lxml, which the others don't need
-
-    with ZipParts(path, name) as parts:
-        if not parts.has(shot.part):
-            raise NotFound(f"{name} has no part {shot.part}")
-        data = parts.read(shot.part, _MAX_PART_BYTES)
+    data = read_part(path, name, kind, shot.part)
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             if image.width * image.height > _MAX_SOURCE_PIXELS:
@@ -163,7 +158,7 @@ def _cut(picture: Image.Image, width: float, height: float, shot: Shot) -> Drawn
 
 def _require_page(name: str, shot: Shot, pages: int) -> None:
     if shot.part:
-        raise InvalidInput(f"{name} has no parts with names: only zipped documents have")
+        raise InvalidInput(f"{name} has no pictures with names")
     if not 1 <= shot.page <= pages:
         count = "1 page" if pages == 1 else f"{pages} pages"
         raise PagesOutside(f"page {shot.page} is outside this document, which has {count}")

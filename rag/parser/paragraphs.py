@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 from statistics import median
-from typing import NamedTuple
 
 from rag.parser.blocks import Block, BlockKind, Box, PlacedLine
 from rag.parser.layout import Line
@@ -17,6 +16,7 @@ from rag.parser.layout import Line
 _BULLETS = "\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1\u2013\u2014\u00b7*-"
 _ITEM = re.compile(rf"(?:[{_BULLETS}]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}})[.)])\s+\S")
 SENTENCE_ENDS = (".", "!", "?", ":", "\u3002", "\uff01", "\uff1f", "\uff1a")
+_SENTENCE_ENDS = frozenset(SENTENCE_ENDS)
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _LAST_WORD = re.compile(r"[\w-]*\w$")
 _FIRST_WORD = re.compile(r"\w[\w-]*")
@@ -34,9 +34,11 @@ _CAPTION = re.compile(
     r"\s*(?:\d+(?:[.-]\d+)*|[A-Z]\.?\d*|[IVXL]+)\s*(?P<mark>[.:|\u2013\u2014\uff1a\u3000-]|\s|$)",
     re.IGNORECASE,
 )
+_CAPTION_STARTS = frozenset("fFtTaAcCpPsSeE\u56fe\u5716\u56f3\u8868")
 # In lines of its own type: how far a caption stands from its table or figure.
 _CAPTION_REACH = 3.0
-# Scripts that are written without spaces between words.
+# Up to here all scripts have spaces between their words; those that have none are further on.
+_LAST_SPACED = "\u0dff"
 _UNSPACED = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u0e00-\u0eff\U00020000-\U0003ffff]")
 
 
@@ -47,6 +49,8 @@ class HeadingFinder:
         self._body_size = body_size
         self._least_size = _HEADING_RATIOS[-1][0] * body_size
         self._titles = titles
+        # Smaller type makes no heading, unless it is bold or a title of the outline.
+        self.plain_below = 0.0 if titles else self._least_size
         # A line much longer than any title, with its number and spaces, need not be compared.
         self._longest_title = 2 * max(map(len, titles), default=0) + 16
         self._base_level = _BELOW_OUTLINE if has_outline else 0
@@ -82,10 +86,18 @@ def normalised(title: str) -> str:
     return "".join(words)
 
 
-class _Draft(NamedTuple):
-    kind: BlockKind
-    level: int
-    lines: list[Line]
+class _Draft:
+    """A block whose end is not yet found. `right` is the right edge of its widest line."""
+
+    __slots__ = ("kind", "level", "lines", "right")
+
+    def __init__(self, kind: BlockKind, level: int, line: Line) -> None:
+        self.kind, self.level, self.lines, self.right = kind, level, [line], line.right
+
+    def add(self, line: Line) -> None:
+        self.lines.append(line)
+        if line.right > self.right:
+            self.right = line.right
 
 
 def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iterator[Block]:
@@ -103,27 +115,27 @@ def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iter
             yield line.block
             draft = None
             continue
-        level = headings.level(line.text, line.size, bold=line.bold and line.first in bold_ends)
+        bold = line.bold and line.first in bold_ends
+        level = headings.level(line.text, line.size, bold=bold) if bold or line.size >= headings.plain_below else 0
         is_item = _ITEM.match(line.text) is not None
         if draft is not None:
             if not is_item and _continues(draft, line, level, pitch):
-                draft.lines.append(line)
+                draft.add(line)
                 continue
             yield _finished(page, draft, headings, words, items)
         kind = BlockKind.LIST_ITEM if is_item else BlockKind.PARAGRAPH
-        draft = _Draft(BlockKind.HEADING if level else kind, level, [line])
+        draft = _Draft(BlockKind.HEADING if level else kind, level, line)
     if draft is not None:
         yield _finished(page, draft, headings, words, items)
 
 
 def _bold_headings(lines: Sequence[Line]) -> frozenset[int]:
     """The bold lines that stand by themselves: not beside other text, and above text that is not bold."""
-    if not any(line.bold for line in lines):
+    count = len([line for line in lines if line.bold])
+    # On a page that is bold throughout, this says nothing.
+    if not count or 2 * count > len(lines):
         return frozenset()
     found: set[int] = set()
-    # On a page that is bold throughout, this says nothing.
-    if 2 * sum(line.bold for line in lines) > len(lines):
-        return frozenset()
     for before, line, after in zip([None, *lines], lines, [*lines[1:], None], strict=False):
         if not line.bold or line.spans:
             continue
@@ -146,25 +158,25 @@ def _usual_pitch(lines: Sequence[Line]) -> float:
 
 def _continues(draft: _Draft, line: Line, level: int, pitch: float) -> bool:
     last = draft.lines[-1]
-    if level != draft.level or abs(line.size - last.size) > 0.12 * last.size:
+    size = last.size
+    if level != draft.level or abs(line.size - size) > 0.12 * size:
         return False
     if last.hyphened:
         return True
     step = line.base - last.base
-    if step < -last.size:  # the next column
-        return not last.text.endswith(SENTENCE_ENDS) and line.text[:1].islower()
-    if step < 0.5 * last.size:  # further along on the same line
+    if step < -size:  # the next column
+        return last.text[-1:] not in _SENTENCE_ENDS and line.text[:1].islower()
+    if step < 0.5 * size:  # further along on the same line
         return not level or step == 0
-    if step > 1.3 * min(pitch, 1.8 * last.size):
+    if step > 1.3 * min(pitch, 1.8 * size):
         return False
     if level:
         return True
-    indented = line.left - last.left > 0.8 * last.size
-    if indented and not (draft.kind is BlockKind.LIST_ITEM and len(draft.lines) == 1):
+    if line.left - last.left > 0.8 * size and not (draft.kind is BlockKind.LIST_ITEM and len(draft.lines) == 1):
         return False
-    if not last.text.endswith(SENTENCE_ENDS):
+    if last.text[-1:] not in _SENTENCE_ENDS:
         return True
-    ends_early = last.right < max(line.right, *(each.right for each in draft.lines)) - 4 * last.size
+    ends_early = last.right < max(line.right, draft.right) - 4 * size
     return not ends_early
 
 
@@ -179,13 +191,13 @@ def _finished(
         if line.hyphened:
             text += "-" if after is None or _keeps_hyphen(line.text, after.text, words) else ""
         elif after is not None:
-            text += space_between(line.text, after.text)
+            text += " " if line.text[-1:] <= _LAST_SPACED else space_between(line.text, after.text)
     kind, level = draft.kind, 0
     if kind is BlockKind.HEADING:
         first = draft.lines[0]
         level = headings.level(text, first.size, bold=first.bold)
         kind = kind if level else BlockKind.PARAGRAPH
-    if kind is not BlockKind.LIST_ITEM and _is_caption(text, draft.lines, items):
+    if kind is not BlockKind.LIST_ITEM and text[:1] in _CAPTION_STARTS and _is_caption(text, draft.lines, items):
         kind, level = BlockKind.CAPTION, 0
     return Block(kind=kind, text=text, page=page, level=level, lines=tuple(lines))
 
@@ -210,7 +222,7 @@ def _is_caption(text: str, lines: Sequence[Line], items: Sequence[Line]) -> bool
 
 def space_between(before: str, after: str) -> str:
     """What parts the texts of two lines: nothing in scripts that have no spaces."""
-    if before[-1:] <= "\u0dff" or after[:1] <= "\u0dff":
+    if before[-1:] <= _LAST_SPACED or after[:1] <= _LAST_SPACED:
         return " "
     return "" if _UNSPACED.match(before[-1]) and _UNSPACED.match(after[0]) else " "
 

@@ -39,21 +39,20 @@ def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
     pages = len(opened.document)
     if pages == 0:
         raise NoPages(f"{name} has no pages")
-    metadata = opened.document.get_metadata_dict(skip_empty=True)
     sample = opened.sample()
     body_size = _body_size(sample)
     return Profile(
         kind=FileKind.PDF,
         unit=Unit.PAGE,
         units=pages,
-        title=clean(metadata.get("Title", "")).strip()[:_MAX_TITLE],
-        author=clean(metadata.get("Author", "")).strip()[:_MAX_TITLE],
+        title=clean(opened.metadata("Title")).strip()[:_MAX_TITLE],
+        author=clean(opened.metadata("Author")).strip()[:_MAX_TITLE],
         body_size=body_size,
         outline=_outline(opened.document),
         repeated_lines=repeated_lines(sample, body_size),
         scanned=sum(not page.is_whole for page in sample) / len(sample) if sample and options.ocr else 0.0,
-        created=_iso(metadata.get("CreationDate", "")),
-        modified=_iso(metadata.get("ModDate", "")),
+        created=_iso(opened.metadata("CreationDate")),
+        modified=_iso(opened.metadata("ModDate")),
     )
 
 
@@ -74,10 +73,13 @@ def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: Re
 
 def _body_size(sample: Sequence[Page]) -> float:
     """The size that most letters are set in."""
-    letters: dict[float, int] = defaultdict(int)
+    by_size: dict[float, int] = defaultdict(int)
     for page in sample:
         for line in page.lines:
-            letters[round(line.size * 2) / 2] += len(line.text)
+            by_size[line.size] += len(line.text)
+    letters: dict[float, int] = defaultdict(int)
+    for size, count in by_size.items():
+        letters[round(size * 2) / 2] += count
     return max(letters, key=lambda size: (letters[size], -size), default=0.0)
 
 

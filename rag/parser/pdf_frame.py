@@ -12,36 +12,34 @@ Rect = tuple[float, float, float, float]
 # What pdfium takes a page without a size for.
 _USUAL = (0.0, 792.0, 612.0, 0.0)
 _box = (ctypes.c_float * 4)()
-_box_at = ctypes.addressof(_box)
 
 
 class Frame:
-    """The page's size as it is shown, and where a place of the file is on it."""
+    """The page's size as it is shown, and where a place of the file is on it.
 
-    def __init__(self, page: int) -> None:
-        """Of the page at this address."""
-        if native.page_box(page, _box_at):
-            left, top, right, bottom = _box
-        else:
-            left, top, right, bottom = _USUAL
-        self._left, self._bottom, self._right, self._top = left, bottom, right, top
-        self._rotation = 90 * native.page_rotation(page)
+    On a page that is not `turned`, what the file has at x and y is shown at x - left and top - y."""
+
+    def __init__(self, page: native.Handle) -> None:
+        left, top, right, bottom = _box if native.page_box(page, _box) else _USUAL
+        self.left, self.top = left, top
+        self._right, self._bottom = right, bottom
+        self.turned = 90 * native.page_rotation(page)
         width, height = clamp(right - left, MAX_PAGE), clamp(top - bottom, MAX_PAGE)
-        self.width, self.height = (height, width) if self._rotation in (90, 270) else (width, height)
+        self.width, self.height = (height, width) if self.turned in (90, 270) else (width, height)
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        if not self._rotation:
-            return x - self._left, self._top - y
-        if self._rotation == 90:
-            return y - self._bottom, x - self._left
-        if self._rotation == 180:
+        if not self.turned:
+            return x - self.left, self.top - y
+        if self.turned == 90:
+            return y - self._bottom, x - self.left
+        if self.turned == 180:
             return self._right - x, y - self._bottom
-        return self._top - y, self._right - x
+        return self.top - y, self._right - x
 
     def place_box(self, left: float, top: float, right: float, bottom: float) -> Rect:
         """Left, top, right and bottom as shown."""
-        if not self._rotation:
-            return left - self._left, self._top - top, right - self._left, self._top - bottom
+        if not self.turned:
+            return left - self.left, self.top - top, right - self.left, self.top - bottom
         x0, y0 = self.place(left, top)
         x1, y1 = self.place(right, bottom)
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
@@ -49,4 +47,6 @@ class Frame:
     def within(self, box: Rect) -> Rect:
         left, top, right, bottom = box
         width, height = self.width, self.height
+        if 0 <= left <= right <= width and 0 <= top <= bottom <= height:
+            return box
         return clamp(left, width), clamp(top, height), clamp(right, width), clamp(bottom, height)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -42,10 +42,12 @@ class Grid:
     def box(self) -> tuple[float, float, float, float]:
         return self.columns[0], self.rows[0], self.columns[-1], self.rows[-1]
 
-    def cell_at(self, x: float, y: float) -> int | None:
-        """The number of the cell at a place; None outside of the grid."""
-        row, column = bisect_right(self.rows, y) - 1, bisect_right(self.columns, x) - 1
-        return self._owner.get((row, column))
+    def row_at(self, y: float) -> int:
+        return bisect_right(self.rows, y) - 1
+
+    def cell_at(self, x: float, row: int) -> int | None:
+        """The number of the cell at a place in a row; None outside of the grid."""
+        return self._owner.get((row, bisect_right(self.columns, x) - 1))
 
 
 def find_grids(across: Sequence[Rule], down: Sequence[Rule]) -> Iterator[Grid]:
@@ -61,10 +63,10 @@ def find_grids(across: Sequence[Rule], down: Sequence[Rule]) -> Iterator[Grid]:
 
 def with_rows_of_lines(grid: Grid, lines: Sequence[Line]) -> Grid:
     """The grid with the rows that have no rules between them, where every cell has text at the same heights."""
+    if any(cell.rows > 1 for cell in grid.cells):
+        return grid
     rows = list(grid.rows)
     for top, bottom in pairwise(grid.rows):
-        if any(cell.rows > 1 for cell in grid.cells):
-            return grid
         rows += _line_edges(grid, top, bottom, lines)
     if len(rows) == len(grid.rows):
         return grid
@@ -82,6 +84,8 @@ def _line_edges(grid: Grid, top: float, bottom: float, lines: Sequence[Line]) ->
     """The heights between the lines of a row; none if they are lines of the same cells."""
     left, _, right, _ = grid.box
     inside = [line for line in lines if top < line.base < bottom and line.left < right and line.right > left]
+    if len(inside) < _MIN_LINES:
+        return []
     bases: list[Line] = []
     for line in sorted(inside, key=lambda each: each.base):
         if not bases or line.base - bases[-1].base > 0.4 * max(line.size, 1.0):
@@ -95,25 +99,22 @@ def _line_edges(grid: Grid, top: float, bottom: float, lines: Sequence[Line]) ->
 
 def _merged(rules: Sequence[Rule]) -> list[Rule]:
     """Rules along the same line that touch are one rule."""
-    merged: list[Rule] = []
-    for rule in sorted(rules):
-        touched = _touched(merged, rule)
-        if touched is None:
-            merged.append(rule)
+    merged: list[list[float]] = []
+    # Cells that are drawn one by one have each side twice.
+    for at, start, end in sorted(set(rules)):
+        for other in reversed(merged):
+            if at - other[0] > _NEAR / 2:
+                merged.append([at, start, end])
+                break
+            if start <= other[2] + _NEAR and end >= other[1] - _NEAR:
+                if start < other[1]:
+                    other[1] = start
+                if end > other[2]:
+                    other[2] = end
+                break
         else:
-            other = merged[touched]
-            merged[touched] = Rule(other.at, min(rule.start, other.start), max(rule.end, other.end))
-    return merged
-
-
-def _touched(merged: Sequence[Rule], rule: Rule) -> int | None:
-    for position in range(len(merged) - 1, -1, -1):
-        other = merged[position]
-        if rule.at - other.at > _NEAR / 2:
-            return None
-        if rule.start <= other.end + _NEAR and rule.end >= other.start - _NEAR:
-            return position
-    return None
+            merged.append([at, start, end])
+    return [Rule(*each) for each in merged]
 
 
 def _groups(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
@@ -158,20 +159,26 @@ def _cells(
     rows: Sequence[float], columns: Sequence[float], across: Sequence[Rule], down: Sequence[Rule]
 ) -> Iterator[GridCell]:
     """Cells row by row: a slot grows to the right and down where no rule parts it from the next."""
-    beside = _Walls(down, columns, rows)
-    below = _Walls(across, rows, columns)
+    beside = _walls(down, columns, rows)
+    below = _walls(across, rows, columns)
     taken: set[tuple[int, int]] = set()
-    for row in range(len(rows) - 1):
-        for column in range(len(columns) - 1):
+    last_row, last_column = len(rows) - 2, len(columns) - 2
+    for row in range(last_row + 1):
+        for column in range(last_column + 1):
             if (row, column) in taken:
                 continue
+            if (column == last_column or (column + 1, row) in beside) and (
+                row == last_row or (row + 1, column) in below
+            ):
+                yield GridCell(row, column, 1, 1)
+                continue
             wide = high = 1
-            while column + wide < len(columns) - 1 and not beside.parts(column + wide, row):
+            while column + wide <= last_column and (column + wide, row) not in beside:
                 if (row, column + wide) in taken:
                     break
                 wide += 1
-            while row + high < len(rows) - 1 and not any(
-                below.parts(row + high, each) for each in range(column, column + wide)
+            while row + high <= last_row and not any(
+                (row + high, each) in below for each in range(column, column + wide)
             ):
                 high += 1
             taken.update(
@@ -180,17 +187,11 @@ def _cells(
             yield GridCell(row, column, high, wide)
 
 
-class _Walls:
-    """Which edges between two slots have a rule along them."""
-
-    def __init__(self, rules: Sequence[Rule], edges: Sequence[float], along: Sequence[float]) -> None:
-        self._present: set[tuple[int, int]] = set()
-        middles = [(start + end) / 2 for start, end in pairwise(along)]
-        for rule in rules:
-            edge = max(0, bisect_right(edges, rule.at + _NEAR / 2) - 1)
-            for slot, middle in enumerate(middles):
-                if rule.start <= middle <= rule.end:
-                    self._present.add((edge, slot))
-
-    def parts(self, edge: int, slot: int) -> bool:
-        return (edge, slot) in self._present
+def _walls(rules: Sequence[Rule], edges: Sequence[float], along: Sequence[float]) -> set[tuple[int, int]]:
+    """Which edges between two slots have a rule along them: the edge and the slot."""
+    middles = [(start + end) / 2 for start, end in pairwise(along)]
+    return {
+        (max(0, bisect_right(edges, rule.at + _NEAR / 2) - 1), slot)
+        for rule in rules
+        for slot in range(bisect_left(middles, rule.start), bisect_right(middles, rule.end))
+    }

@@ -22,6 +22,7 @@ _LETTER = re.compile(f"[{_RIGHT_TO_LEFT}]")
 _UNKNOWN = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]|\\(cid:\\d+\\)")
 # The hyphen of a line's end is none of them: lines are parted there.
 _NOISE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffd\uffff\ue000-\uf8ff]")
+_SHOWN = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 _MIN_UNKNOWN = 0.2
 _MIRRORED = str.maketrans("()[]{}<>", ")(][}{><")
 
@@ -65,6 +66,11 @@ def _is_drawn_backwards(line: Line, places: Places) -> bool:
 
 def has_noise(text: str) -> bool:
     """Whether the text has control characters, or glyphs that stand for nothing known."""
+    if text.isascii():
+        return bool(text.encode().translate(None, _SHOWN))
+    # A search for so many characters is slow, and hardly a page has one.
+    if "\ufffd" not in text and text.replace("\r\n", "").replace("\ufffe", "").isprintable():
+        return False
     return _NOISE.search(text) is not None
 
 

@@ -4,6 +4,7 @@ pdfium is not thread-safe: one process reads one document at a time."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,12 +14,15 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from common.errors import EncryptedFile, UnreadableFile
+from rag.parser import pdf_native as native
 from rag.parser.blocks import PLAIN, ReadOptions
 from rag.parser.file_key import file_key
 from rag.parser.layout import Page
 from rag.parser.pdf_page import read_page
 
 _SAMPLE_PAGES = 12
+# For most of what a document says of itself; where pdfium puts it.
+_metadata_room = ctypes.create_string_buffer(1024)
 
 
 class OpenFile:
@@ -44,6 +48,15 @@ class OpenFile:
                 if page.is_whole:
                     self._sampled[index] = page
         return pages
+
+    def metadata(self, key: str) -> str:
+        """What the document says of itself; empty if nothing."""
+        name, room = key.encode(), _metadata_room
+        count = native.meta_text(self.document.raw, name, room, len(room))
+        if count > len(room):
+            room = ctypes.create_string_buffer(count)
+            native.meta_text(self.document.raw, name, room, count)
+        return str(memoryview(room)[: max(0, count - 2)], "utf-16-le", "replace")
 
     def close(self) -> None:
         self.document.close()

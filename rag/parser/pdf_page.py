@@ -19,6 +19,7 @@ from rag.parser.pdf_grid import find_grids
 from rag.parser.pdf_letters import has_noise, is_unusable
 from rag.parser.pdf_lines import LineReader, read_lines, read_text
 from rag.parser.pdf_objects import MAX_TEXTS, Drawn, has_too_many_texts, read_drawn
+from rag.parser.pdf_places import Places
 from rag.parser.pdf_scan import read_scan
 from rag.parser.pdf_tables import read_grid
 
@@ -27,7 +28,7 @@ def read_page(document: pdfium.PdfDocument, path: Path, index: int, *, ocr: bool
     """Page `index`, counted from 0. Raises UnreadableFile where no library can read it.
 
     With `ocr` off, a page that is a picture of text is a figure."""
-    page = native.load_page(native.address_of(document.raw), index)
+    page = native.load_page(document.raw, index)
     textpage = None
     try:
         if page and has_too_many_texts(page):
@@ -53,7 +54,14 @@ class _Reading:
     """A page that pdfium has opened."""
 
     def __init__(
-        self, document: pdfium.PdfDocument, path: Path, index: int, page: int, textpage: int, *, ocr: bool
+        self,
+        document: pdfium.PdfDocument,
+        path: Path,
+        index: int,
+        page: native.Handle,
+        textpage: native.Handle,
+        *,
+        ocr: bool,
     ) -> None:
         self._document, self._path, self._index = document, path, index
         self._page, self._textpage, self._ocr = page, textpage, ocr
@@ -69,21 +77,19 @@ class _Reading:
         lines = list(read_lines(reader, text, is_noisy=is_noisy))
         drawn = read_drawn(self._page, self._textpage, self._frame, reader.rects)
         if drawn is None:
-            return self._with_aligned(lines, [], None, reader)
+            return self._with_aligned(lines, [], None, reader.places)
         if not lines and has_picture(drawn, self._frame.width, self._frame.height):
             return self._scanned(drawn)
         tables: list[Line] = []
         for grid in find_grids(drawn.across, drawn.down):
-            found = read_grid(grid, lines, reader, self._number)
+            found = read_grid(grid, lines, reader.places, self._number)
             if found is not None:
                 tables.append(found.item)
                 lines = found.lines
-        return self._with_aligned(lines, tables, drawn, reader)
+        return self._with_aligned(lines, tables, drawn, reader.places)
 
-    def _with_aligned(
-        self, lines: list[Line], tables: list[Line], drawn: Drawn | None, reader: LineReader | None
-    ) -> Page:
-        for found in find_aligned(lines, self._number, reader):
+    def _with_aligned(self, lines: list[Line], tables: list[Line], drawn: Drawn | None, letters: Places | None) -> Page:
+        for found in find_aligned(lines, self._number, letters):
             tables.append(found.item)
             lines = found.lines
         width, height = self._frame.width, self._frame.height

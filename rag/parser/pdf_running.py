@@ -17,6 +17,7 @@ from rag.parser.paragraphs import SENTENCE_ENDS
 # Header and footer lines stand in the outer tenths of a page.
 _MARGIN = 0.1
 _MAX_EDGE_LINES = 2
+_MIN_USES = 3
 # Against the body's: larger type is a title, and smaller is a header even with no gap below it.
 _MAX_EDGE_SIZE = 1.2
 _SMALL_SIZE = 0.9
@@ -34,24 +35,26 @@ class _Use(NamedTuple):
 
 def repeated_lines(sample: Sequence[Page], body_size: float) -> tuple[str, ...]:
     """Headers and footers: a line that half of the sampled pages have, the same but for its page number."""
+    if len(sample) < _MIN_USES:
+        return ()
     uses: dict[str, list[_Use]] = defaultdict(list)
     for page in sample:
         parted = set(_edge_lines(page))
         for line in (*_in_margin(page, top=True), *_in_margin(page, top=False)):
             if line.size <= _MAX_EDGE_SIZE * body_size:
-                pattern, numbers = _pattern(line.text)
                 small = line.size <= _SMALL_SIZE * body_size
-                uses[pattern].append(_Use(page.number, numbers, line in parted, small))
+                use = _Use(page.number, _numbers(line.text), line in parted, small)
+                uses[_pattern(line.text)].append(use)
     return tuple(sorted(pattern for pattern, found in uses.items() if _is_header(found, len(sample))))
 
 
 def _is_header(uses: Sequence[_Use], pages: int) -> bool:
     """Whether half of the pages have it with a gap to the text, or nearly all have it in small type."""
     parted = [use for use in uses if use.is_parted]
-    if len(parted) >= max(3, pages / 2) and _is_running(parted):
+    if len(parted) >= max(_MIN_USES, pages / 2) and _is_running(parted):
         return True
     small = [use for use in uses if use.is_small]
-    return len(small) >= max(3, 0.8 * pages) and _is_running(small)
+    return len(small) >= max(_MIN_USES, 0.8 * pages) and _is_running(small)
 
 
 def _is_running(uses: Sequence[_Use]) -> bool:
@@ -62,14 +65,17 @@ def _is_running(uses: Sequence[_Use]) -> bool:
     return any(len(set(offsets)) == 1 for offsets in columns)
 
 
-def _pattern(text: str) -> tuple[str, tuple[int, ...]]:
-    """The line without its numbers, and these. A number before the words counts as one behind them: facing pages have
-    theirs on different sides."""
+def _pattern(text: str) -> str:
+    """The line without its numbers. A number before the words counts as one behind them: facing pages have theirs on
+    different sides."""
     pattern = _DIGITS.sub("#", text)
-    numbers = tuple(int(digits[:9]) for digits in _DIGITS.findall(text))
-    if pattern.startswith("# "):
-        return f"{pattern[2:]} #", (*numbers[1:], numbers[0])
-    return pattern, numbers
+    return f"{pattern[2:]} #" if pattern.startswith("# ") else pattern
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """In the order in which they stand in the pattern."""
+    numbers = tuple([int(digits[:9]) for digits in _DIGITS.findall(text)])
+    return (*numbers[1:], numbers[0]) if _DIGITS.sub("#", text).startswith("# ") else numbers
 
 
 def _edge_lines(page: Page) -> Iterator[Line]:
@@ -92,9 +98,12 @@ def _in_margin(page: Page, *, top: bool) -> list[Line]:
     """The outermost lines in the top or the bottom margin, whatever follows them."""
     if top:
         edge = page.height * _MARGIN
-        return sorted((line for line in page.lines if line.bottom < edge), key=_base)[:_MAX_EDGE_LINES]
-    edge = page.height * (1 - _MARGIN)
-    return sorted((line for line in page.lines if line.top > edge), key=_base, reverse=True)[:_MAX_EDGE_LINES]
+        found = [line for line in page.lines if line.bottom < edge]
+    else:
+        edge = page.height * (1 - _MARGIN)
+        found = [line for line in page.lines if line.top > edge]
+    found.sort(key=_base, reverse=not top)
+    return found[:_MAX_EDGE_LINES]
 
 
 def _base(line: Line) -> float:
@@ -106,11 +115,10 @@ def without_repeated(page: Page, profile: Profile) -> Page:
     repeated = profile.repeated_lines
     if not repeated:
         return page
-    dropped = {
+    dropped = [
         line
         for line in (*_in_margin(page, top=True), *_in_margin(page, top=False))
-        if line.size <= _MAX_EDGE_SIZE * profile.body_size and _pattern(line.text)[0] in repeated
-    }
-    if not dropped or len(dropped) == len(page.lines):
-        return page
-    return replace(page, lines=tuple(line for line in page.lines if line not in dropped))
+        if line.size <= _MAX_EDGE_SIZE * profile.body_size and _pattern(line.text) in repeated
+    ]
+    lines = tuple([line for line in page.lines if line not in dropped]) if dropped else ()
+    return replace(page, lines=lines) if lines else page

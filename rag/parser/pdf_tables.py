@@ -14,6 +14,7 @@ from rag.parser.paragraphs import space_between
 from rag.parser.pdf_frame import Rect
 from rag.parser.pdf_grid import Grid, with_rows_of_lines
 from rag.parser.pdf_letters import shaped
+from rag.parser.pdf_places import Word, joined
 from rag.parser.text import clean
 
 # Fewer cells with text, or a smaller part of all, and the rules are a form, a chart or an ornament.
@@ -26,6 +27,8 @@ _NUMBER = re.compile(
 
 class Letters(Protocol):
     def letters(self, line: Line) -> Iterator[tuple[str, Rect]]: ...
+
+    def words(self, line: Line) -> list[Word]: ...
 
 
 class Piece(NamedTuple):
@@ -78,8 +81,8 @@ def _touches(box: Rect, line: Line) -> bool:
 
 def _share_out(grid: Grid, line: Line, letters: Letters, pieces: dict[int, list[Piece]]) -> set[int]:
     """Add the line's text to the cells that it stands in; their numbers, none if a part of it stands outside."""
-    middle = (line.top + line.bottom) / 2
-    start, end = grid.cell_at(line.left + 1, middle), grid.cell_at(line.right - 1, middle)
+    row = grid.row_at((line.top + line.bottom) / 2)
+    start, end = grid.cell_at(line.left + 1, row), grid.cell_at(line.right - 1, row)
     if start is None or end is None:
         return set()
     if start == end or not line.count:
@@ -88,22 +91,49 @@ def _share_out(grid: Grid, line: Line, letters: Letters, pieces: dict[int, list[
     found: dict[int, list[str]] = {}
     lefts: dict[int, float] = {}
     last: int | None = None
-    for letter, (left, _, right, _) in letters.letters(line):
-        number = last if letter.isspace() else grid.cell_at((left + right) / 2, middle)
-        if number is None:
-            continue
-        found.setdefault(number, []).append(letter)
+    for text, left, number in _in_cells(grid, line, row, letters):
+        found.setdefault(number, []).append(text)
         lefts.setdefault(number, left)
         last = number
-    for number, text in found.items():
-        whole = shaped(clean("".join(text)).strip())
+    for number, texts in found.items():
+        whole = shaped(clean(" ".join(texts)).strip())
         if whole:
             pieces[number].append(Piece(line.base, lefts[number], whole, line.size, line.hyphened and number == last))
     return set(found)
 
 
+def _in_cells(grid: Grid, line: Line, row: int, letters: Letters) -> list[tuple[str, float, int]]:
+    """The words of a line, where each starts, and the number of the cell that it stands in."""
+    found = []
+    for text, left, first_right, last_left, right in letters.words(line):
+        number = grid.cell_at((left + first_right) / 2, row)
+        if number != grid.cell_at((last_left + right) / 2, row):
+            return _letters_in_cells(grid, line, row, letters)
+        if number is not None:
+            found.append((text, left, number))
+    return found
+
+
+def _letters_in_cells(grid: Grid, line: Line, row: int, letters: Letters) -> list[tuple[str, float, int]]:
+    """The same for a line that has a word in two cells."""
+    texts: dict[int, list[str]] = {}
+    lefts: dict[int, float] = {}
+    last: int | None = None
+    for letter, (left, _, right, _) in letters.letters(line):
+        number = last if letter.isspace() else grid.cell_at((left + right) / 2, row)
+        if number is not None:
+            texts.setdefault(number, []).append(letter)
+            lefts.setdefault(number, left)
+            last = number
+    return [(joined(text), lefts[number], number) for number, text in texts.items()]
+
+
 def cell_text(pieces: Sequence[Piece]) -> str:
     """The text of a cell, its lines joined."""
+    if not pieces:
+        return ""
+    if len(pieces) == 1 and not pieces[0].hyphened:
+        return " ".join(pieces[0].text.split())
     text = ""
     hyphened = False
     last: Piece | None = None

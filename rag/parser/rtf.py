@@ -11,6 +11,7 @@ from common.errors import EmptyFile, UnreadableFile, WrongKind
 from rag.parser.blocks import PLAIN, Block, FileKind, Profile, ReadOptions, Unit
 from rag.parser.prose import MAX_TITLE, first_heading
 from rag.parser.rtf_body import RtfReader
+from rag.parser.rtf_pictures import RtfPictures
 from rag.parser.rtf_state import Goes
 from rag.parser.rtf_tokens import tokens
 
@@ -38,6 +39,16 @@ def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
 def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: ReadOptions = PLAIN) -> Iterator[Block]:
     with _opened(path, path.name) as data:
         yield from RtfReader(path.name).read(tokens(data))
+
+
+def picture(path: Path, part: str) -> bytes:
+    """The bytes of a picture by its name in a figure; empty if there is none."""
+    pictures = RtfPictures(part)
+    with _opened(path, path.name) as data:
+        for _ in RtfReader(path.name, pictures).read(tokens(data)):
+            if pictures.found:
+                break
+    return pictures.found
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""From the tokens of an RTF file to blocks: paragraphs, headings, list items, tables and notes.
+"""From the tokens of an RTF file to blocks: paragraphs, headings, list items, tables, notes and pictures.
 
-Pictures, headers and footers, hidden and removed text are left out."""
+Headers and footers, hidden and removed text are left out."""
 
 from __future__ import annotations
 
@@ -11,57 +11,36 @@ from dataclasses import replace
 from common.errors import UnreadableFile
 from rag.parser.blocks import Block, BlockKind
 from rag.parser.prose import MAX_NOTE, pieces
-from rag.parser.rtf_state import DESTINATIONS, KNOWN_NEW, SKIPPED, Goes, Group, Header
+from rag.parser.rtf_pictures import SHOWN, RtfPictures
+from rag.parser.rtf_state import DESTINATIONS, KNOWN_NEW, SKIPPED, Goes, Group, Header, set_letters
 from rag.parser.rtf_table import Row, to_block
-from rag.parser.rtf_tokens import Token, TokenKind, codepage_of_number
+from rag.parser.rtf_tokens import Token, TokenKind
+from rag.parser.rtf_words import BREAKS, ESCAPED, HANDLED, SYMBOLS, WRITTEN
 from rag.parser.text import clean
 
 _MAX_DEPTH = 5_000
 _BODY_LEVEL = 9
 _BULLET = re.compile(r"[^\w]+$")
-_BREAKS = frozenset(("par", "sect", "page", "column"))
-_WRITTEN = {
-    "tab": "\t",
-    "line": "\n",
-    "emdash": "\u2014",
-    "endash": "\u2013",
-    "emspace": " ",
-    "enspace": " ",
-    "qmspace": " ",
-    "bullet": "\u2022",
-    "lquote": "\u2018",
-    "rquote": "\u2019",
-    "ldblquote": "\u201c",
-    "rdblquote": "\u201d",
-    "nestcell": " ",
-    "nestrow": "\n",
-}
-_SYMBOLS = {"~": "\u00a0", "_": "\u2011", "\t": "\t"}
-# Bytes like others: they may be the second half of a character.
-_ESCAPED = {"\\": b"\\", "{": b"{", "}": b"}"}
-_FIXED_CODEPAGES = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}
-# Most words are about looks: they are passed over at once.
-_HANDLED = (
-    SKIPPED.union(DESTINATIONS, _WRITTEN, _BREAKS, _FIXED_CODEPAGES)
-    .union(("u", "uc", "cell", "row", "f", "plain", "v", "deleted", "ansicpg", "deff", "fcharset", "cpg"))
-    .union(("pard", "s", "outlinelevel", "ls", "ilvl", "intbl", "trowd", "cellx", "clmrg", "clvmrg", "trhdr"))
-    .union(("yr", "mo", "dy", "hr", "min", "sec"))
-)
+# The property of a shape that holds its picture, and the one that describes it.
+_PIB, _DESCRIBES = "pib", "wzDescription"
+# Where text is that a picture can hang on.
+_TEXTS = (Goes.BODY, Goes.NOTE, Goes.BOX)
 
 
 class RtfReader:
     """Feed it tokens. `header` has the properties of the file, as far as it was read."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, pictures: RtfPictures | None = None) -> None:
         self.header = Header()
         self._name = name
+        self._pictures = pictures or RtfPictures()
         self._group = Group()
         self._stack: list[Group] = []
         self._is_new = False
         self._texts: dict[Goes, list[str]] = {goes: [] for goes in Goes}
         self._bytes = bytearray()
         self._to_skip = 0
-        # Notes and text boxes, which come after the paragraph or the table that they hang on.
+        # Notes, text boxes and pictures, which come after the paragraph or the table that they hang on.
         self._hanging: list[Block] = []
         self._on_table: list[Block] = []
         self._style, self._level, self._depth = 0, 0, -1
@@ -71,7 +50,10 @@ class RtfReader:
 
     def read(self, tokens: Iterable[Token]) -> Iterator[Block]:
         for token in tokens:
-            if data := token.data or _ESCAPED.get(token.word):
+            if token.kind is TokenKind.BINARY:
+                self._take_binary(token.data)
+                continue
+            if data := token.data or ESCAPED.get(token.word):
                 self._take_bytes(data)
                 continue
             self._flush_bytes()
@@ -84,7 +66,7 @@ class RtfReader:
             elif token.kind is TokenKind.SYMBOL:
                 yield from self._symbol(token.word)
             elif not self._group.is_skipped:
-                if token.word in _HANDLED or self._is_new or token.word.endswith("Pr"):
+                if token.word in HANDLED or self._is_new or token.word.endswith("Pr"):
                     yield from self._word(token.word, token.number)
                 else:
                     self._to_skip = 0
@@ -116,14 +98,20 @@ class RtfReader:
             lines = (line.strip() for line in self._take(Goes.BOX).split("\n"))
             parts = (part for line in lines if line for part in pieces(line))
             self._hanging += [Block(kind=BlockKind.PARAGRAPH, text=part, page=1) for part in parts]
+        elif closed.goes is Goes.DESCRIPTION and self._group.goes is not Goes.DESCRIPTION:
+            self._pictures.describe(self._take(Goes.DESCRIPTION))
+        elif closed.goes is Goes.PICTURE and self._group.goes is not Goes.PICTURE:
+            self._pictures.close()
+        if self._group.goes in _TEXTS and closed.goes not in _TEXTS:
+            self._hanging += self._pictures.take()
 
     def _symbol(self, symbol: str) -> Iterator[Block]:
         if symbol == "*":
             self._is_new = True
         elif symbol in "\r\n":
             yield from self._break()
-        elif symbol in _SYMBOLS:
-            self._write(_SYMBOLS[symbol])
+        elif symbol in SYMBOLS:
+            self._write(SYMBOLS[symbol])
 
     def _word(self, word: str, number: int | None) -> Iterator[Block]:
         self._to_skip = 0
@@ -131,18 +119,20 @@ class RtfReader:
         if word in SKIPPED or (is_new and word not in KNOWN_NEW and word not in DESTINATIONS) or word.endswith("Pr"):
             self._group.is_skipped = True
         elif word in DESTINATIONS:
-            self._group.goes = DESTINATIONS[word]
+            self._enter(DESTINATIONS[word])
+        elif word in SHOWN:
+            self._pictures.show()
         elif word == "u":
             self._unicode(number or 0)
-        elif word in _WRITTEN:
-            self._write(_WRITTEN[word])
+        elif word in WRITTEN:
+            self._write(WRITTEN[word])
         elif self._group.goes is Goes.FONT:
             self.header.font_word(word, number or 0)
         elif self._group.goes is Goes.STYLE:
             self.header.style_word(word, number or 0)
         elif self._group.goes in (Goes.CREATED, Goes.MODIFIED):
             self.header.time_word(self._group.goes, word, number or 0)
-        elif word in _BREAKS:
+        elif word in BREAKS:
             yield from self._break()
         elif word == "cell":
             self._row.cells.append(self._own_text())
@@ -151,27 +141,23 @@ class RtfReader:
         else:
             self._format(word, number)
 
+    def _enter(self, goes: Goes) -> None:
+        """The text of this group goes elsewhere from here on."""
+        group = self._group
+        about = "".join(self._texts[Goes.PROPERTY]).strip()
+        if goes is Goes.PROPERTY:
+            self._take(goes)
+        elif goes is Goes.DESCRIPTION and about != _DESCRIBES:
+            goes = Goes.NOWHERE
+        elif goes is Goes.PICTURE:
+            # In a shape, others are patterns that fill it.
+            group.is_skipped = group.is_hidden or group.is_deleted or (group.goes is Goes.NOWHERE and about != _PIB)
+            if not group.is_skipped:
+                self._pictures.open()
+        group.goes = goes
+
     def _format(self, word: str, number: int | None) -> None:
-        group, header = self._group, self.header
-        is_on = number != 0
-        if word == "f":
-            group.codepage = header.fonts.get(number or 0)
-        elif word == "plain":
-            group.codepage = header.fonts.get(header.default_font)
-            group.is_hidden = group.is_deleted = False
-        elif word == "v":
-            group.is_hidden = is_on
-        elif word == "deleted":
-            group.is_deleted = is_on
-        elif word == "uc":
-            group.fallback_chars = max(0, min(number or 0, 16))
-        elif word == "ansicpg":
-            header.codepage = codepage_of_number(number or 0)
-        elif word in _FIXED_CODEPAGES:
-            header.codepage = _FIXED_CODEPAGES[word]
-        elif word == "deff":
-            header.default_font = number or 0
-        elif group.goes is Goes.BODY:
+        if not set_letters(word, number, self._group, self.header) and self._group.goes is Goes.BODY:
             self._format_paragraph(word, number or 0)
 
     def _format_paragraph(self, word: str, number: int) -> None:
@@ -192,8 +178,15 @@ class RtfReader:
         else:
             self._row.define(word, number)
 
+    def _take_binary(self, data: bytes) -> None:
+        if self._group.goes is Goes.PICTURE and not self._group.is_skipped:
+            self._pictures.add_binary(data)
+
     def _take_bytes(self, data: bytes) -> None:
         if self._group.is_skipped:
+            return
+        if self._group.goes is Goes.PICTURE:
+            self._pictures.add(data)
             return
         self._is_new = False
         if self._to_skip:

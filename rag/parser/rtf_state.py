@@ -20,6 +20,9 @@ class Goes(Enum):
     LABEL = auto()
     NOTE = auto()
     BOX = auto()
+    PICTURE = auto()
+    PROPERTY = auto()
+    DESCRIPTION = auto()
     FONT = auto()
     STYLE = auto()
     TITLE = auto()
@@ -40,22 +43,38 @@ DESTINATIONS = {
     "pntext": Goes.LABEL,
     "footnote": Goes.NOTE,
     "shptxt": Goes.BOX,
+    "pict": Goes.PICTURE,
+    # A property of a shape or a picture: its name, and its value if that is one which describes it.
+    "sn": Goes.PROPERTY,
+    "sv": Goes.DESCRIPTION,
     # The words that only the groups inside these are of use for.
-    **dict.fromkeys(("info", "shpinst", "shp"), Goes.NOWHERE),
+    **dict.fromkeys(("info", "shpinst", "shp", "sp", "picprop"), Goes.NOWHERE),
 }
 # Nothing inside these is text of the document.
 SKIPPED = frozenset(
     (
-        *("colortbl", "pict", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf"),
+        *("colortbl", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf"),
         *("fldinst", "annotation", "atnid", "atnauthor", "ftnsep", "ftnsepc", "ftncn", "aftnsep", "aftnsepc"),
         *("aftncn", "objdata", "shprslt", "xe", "tc", "tcn", "rxe", "private", "template", "filetbl", "revtbl"),
-        *("rsidtbl", "generator", "sp", "nonesttables", "pntxta", "pntxtb", "bkmkstart", "bkmkend", "listtable"),
+        *(
+            "rsidtbl",
+            "generator",
+            "nonesttables",
+            "nonshppict",
+            "pntxta",
+            "pntxtb",
+            "bkmkstart",
+            "bkmkend",
+            "listtable",
+        ),
         *("listoverridetable", "subject", "operator", "manager", "company", "category", "keywords", "comment"),
         *("doccomm", "hlinkbase", "printim", "buptim", "userprops", "xmlnstbl"),
     )
 )
 # Marked as new (`\*`) for old programs, and nevertheless worth reading.
-KNOWN_NEW = frozenset(("shpinst", "moMath", "moMathPara", "footnote"))
+KNOWN_NEW = frozenset(("shpinst", "moMath", "moMathPara", "footnote", "shppict"))
+
+FIXED_CODEPAGES = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}
 
 
 @dataclass
@@ -119,3 +138,28 @@ class Header:
             return ""
         clock = ":".join(f"{found.get(part, 0):02d}" for part in ("hr", "min", "sec"))
         return f"{found['yr']:04d}-{found.get('mo', 1):02d}-{found.get('dy', 1):02d}T{clock}"
+
+
+def set_letters(word: str, number: int | None, group: Group, header: Header) -> bool:
+    """Take a word that says how letters are written, and whether they are seen; False if it is none."""
+    is_on = number != 0
+    if word == "f":
+        group.codepage = header.fonts.get(number or 0)
+    elif word == "plain":
+        group.codepage = header.fonts.get(header.default_font)
+        group.is_hidden = group.is_deleted = False
+    elif word == "v":
+        group.is_hidden = is_on
+    elif word == "deleted":
+        group.is_deleted = is_on
+    elif word == "uc":
+        group.fallback_chars = max(0, min(number or 0, 16))
+    elif word == "ansicpg":
+        header.codepage = codepage_of_number(number or 0)
+    elif word in FIXED_CODEPAGES:
+        header.codepage = FIXED_CODEPAGES[word]
+    elif word == "deff":
+        header.default_font = number or 0
+    else:
+        return False
+    return True

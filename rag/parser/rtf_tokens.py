@@ -10,6 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 _MAX_TEXT = 65_536
+_MAX_BINARY = 64 << 20
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?[0-9]{1,10})? ?"
     rb"|\\'([0-9a-fA-F]{2})"
@@ -48,10 +49,11 @@ class TokenKind(Enum):
     SYMBOL = 4
     BYTE = 5
     TEXT = 6
+    BINARY = 7
 
 
 class Token(NamedTuple):
-    """`word` is a control word or symbol; `data` are bytes of text."""
+    """`word` is a control word or symbol; `data` are bytes of text, or of a picture."""
 
     kind: TokenKind
     word: str = ""
@@ -64,7 +66,7 @@ _CLOSE = Token(TokenKind.CLOSE)
 
 
 def tokens(data: bytes | mmap.mmap) -> Iterator[Token]:
-    """All tokens but line ends, which mean nothing, and binary data."""
+    """All tokens but line ends, which mean nothing."""
     position, size = 0, len(data)
     while position < size and (found := _TOKEN.match(data, position)):
         position = found.end()
@@ -74,7 +76,9 @@ def tokens(data: bytes | mmap.mmap) -> Iterator[Token]:
         elif word is not None:
             amount = int(number) if number else None
             if word == b"bin":
-                position += max(0, amount or 0)
+                end = position + max(0, amount or 0)
+                yield Token(TokenKind.BINARY, data=data[position : min(end, position + _MAX_BINARY)])
+                position = end
             else:
                 yield Token(TokenKind.WORD, word.decode("ascii"), amount)
         elif brace is not None:

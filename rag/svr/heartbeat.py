@@ -17,6 +17,8 @@ from common.errors import QueueUnavailable
 from rag.utils.redis_conn import Queue
 
 log = logging.getLogger(__name__)
+# What an executor counts since its boot.
+_COUNTED = ("done", "failed", "retried", "cancelled", "embedding_cache_hits", "embedding_cache_misses")
 
 
 @dataclass(frozen=True)
@@ -99,5 +101,5 @@ class Heartbeat:
             "draining": state.draining,
             "parsers": state.parsers,
             "current": [asdict(task) for task in state.current],
-            **{kind: state.counts.get(kind, 0) for kind in ("done", "failed", "retried", "cancelled")},
+            **{kind: state.counts.get(kind, 0) for kind in _COUNTED},
         }

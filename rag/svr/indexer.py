@@ -242,6 +242,19 @@ def run_indexer(settings: Settings) -> None:
         os.close(descriptor)
 
 
+def is_indexer_there(folder: Path) -> bool:
+    """Whether an indexer runs on this folder, on this machine."""
+    lock = Folder(folder).indexer_lock
+    if not lock.exists():
+        return False
+    with _translated():
+        descriptor = os.open(lock, os.O_RDWR)
+    try:
+        return not try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _stop_on_signals(stop: threading.Event) -> None:
     """Set `stop` from a thread of its own: set in a handler, it could wait for a lock that its thread holds."""
     heard, told = os.pipe()

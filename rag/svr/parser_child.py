@@ -189,7 +189,9 @@ def main() -> None:
         outbox.flush()
 
     try:
-        tokenizer = load_tokenizer(EmbeddingSettings(model=options.model, model_dir=options.model_dir))
+        tokenizer = load_tokenizer(
+            EmbeddingSettings(model=options.model, model_dir=options.model_dir, tokenizer_file=options.tokenizer_file)
+        )
     except PagemillError as exc:
         send(Failed(exc.code, exc.public_message))
         return
@@ -203,6 +205,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--memory-mb", type=int, required=True, help="address space, in MiB")
     parser.add_argument("--model", required=True, help="embedding model whose tokens are counted")
     parser.add_argument("--model-dir", default="", help="folder of the model's files")
+    parser.add_argument("--tokenizer-file", default="", help="file of another tokenizer that counts")
     parser.add_argument("--quiet", action="store_true", help="print nothing: errors go to whoever asked")
     return parser.parse_args()
 

@@ -31,6 +31,7 @@ from rag.svr.parser_protocol import (
     Ready,
     Request,
 )
+from rag.svr.scratch import Scratch, remove
 
 log = logging.getLogger(__name__)
 OnProgress = Callable[[int], None]
@@ -69,10 +70,11 @@ class ParseJob:
 
 
 class _Child:
-    """A process with what the pool remembers of it."""
+    """A process with what the pool remembers of it, and the folder of its temporary files."""
 
-    def __init__(self, process: ParserProcess) -> None:
+    def __init__(self, process: ParserProcess, folder: Path) -> None:
         self.process = process
+        self.folder = folder
         self.path: Path | None = None
         self.tasks = 0
 
@@ -88,6 +90,7 @@ class ParserPool:
         self._limiter = trio.CapacityLimiter(config.max_parsers)
         self._children: set[_Child] = set()
         self._idle: list[_Child] = []
+        self._scratch = Scratch()
 
     async def __aenter__(self) -> ParserPool:
         return self
@@ -100,6 +103,7 @@ class ParserPool:
             await self._discard(self._idle.pop())
         for child in self._children:
             child.process.signal_kill()
+        self._scratch.close()
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -200,9 +204,12 @@ class ParserPool:
     async def _discard(self, child: _Child) -> None:
         await child.process.kill()
         self._children.discard(child)
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(remove, child.folder)
 
     async def _start(self) -> _Child:
-        child = _Child(ParserProcess(self._command(), os.environ))
+        folder = await trio.to_thread.run_sync(self._scratch.add)
+        child = _Child(ParserProcess(self._command(), {**os.environ, "TMPDIR": str(folder)}), folder)
         self._children.add(child)
         ready = False
         try:
@@ -231,6 +238,7 @@ class ParserPool:
             *("--parent", str(os.getpid())),
             *("--memory-mb", str(self._config.memory_mb)),
             *("--model", embedding.model, "--model-dir", embedding.model_dir),
+            *("--tokenizer-file", embedding.tokenizer_file),
         ]
 
 

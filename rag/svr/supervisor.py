@@ -1,5 +1,5 @@
 """`pagemill up`: everything on one machine. Starts Valkey (unless settings name another queue), brings the schema up
-to date, and runs the web server, the indexer and the executors, each in a process of its own.
+to date, and runs the web server, the indexer (for the embedded index) and the executors, each in a process of its own.
 
 Nothing outlives it: the kernel ends the children when it dies, and they hold the data folder's lock until then."""
 
@@ -28,7 +28,8 @@ from common.settings import Settings
 from rag.svr.children import Child, stop_in_order
 from rag.svr.data_folder import DataFolder
 from rag.svr.dead_executors import DeadExecutors
-from rag.utils.embedder import PackagedEmbedder
+from rag.utils.doc_indexes import open_index
+from rag.utils.embedders import embedder_name
 from rag.utils.redis_conn import Queue
 from rag.utils.valkey import valkey_argv
 
@@ -62,7 +63,8 @@ class Supervisor:
         self._messages = Queue(settings.queue_url, settings.queue.namespace)
         self._valkey: list[Child] = []
         self._web: list[Child] = []
-        self._workers: list[Child] = []
+        self._indexer: list[Child] = []
+        self._executors: list[Child] = []
         self._listener: socket.socket | None = None
         self._dead: DeadExecutors | None = None
         self._stop_asked = 0
@@ -85,6 +87,7 @@ class Supervisor:
             os.close(lock_fd)
 
     def _start(self, lock_fd: int) -> Started:
+        open_index(self._settings).close()  # settings that can't be right end the start here, and not every child
         if self._settings.owns_queue:
             self._start_valkey(lock_fd)
         else:
@@ -92,19 +95,19 @@ class Supervisor:
         rows = open_rows(self._settings.database_url)
         rows.check()
         migrate(rows)
-        password = AccountService(rows, PackagedEmbedder.name).ensure_admin()
+        password = AccountService(rows, embedder_name(self._settings.embedding)).ensure_admin()
         listener = self._listener = self._listen()
         tasks = TaskService(rows, Limits.of(self._settings), self._messages.ring)
         self._dead = DeadExecutors(rows, tasks)
         self._make_children(lock_fd, listener, self._dead)
-        for child in (*self._web, *self._workers):
+        for child in self._workers:
             child.start()
         host, port = listener.getsockname()[:2]
         return Started(
             address=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}",
             port_wanted=self._settings.server.port,
             port=port,
-            executors=len(self._workers) - 1,
+            executors=len(self._executors),
             admin_email=ADMIN_EMAIL,
             new_password=password,
         )
@@ -129,10 +132,11 @@ class Supervisor:
         fd = listener.fileno()
         grace_s = self._settings.executor.drain_grace_s + 10
         self._web = [Child("server", lambda: self._command("server", "--fd", str(fd)), (lock_fd, fd))]
-        self._workers = [Child("indexer", lambda: self._command("indexer"), (lock_fd,))]
+        if self._settings.embeds_index:
+            self._indexer = [Child("indexer", lambda: self._command("indexer"), (lock_fd,))]
         for number in range(1, (self._settings.executor.processes or os.cpu_count() or 1) + 1):
             boot = _Boot(f"{socket.gethostname()}-{number}")
-            self._workers.append(
+            self._executors.append(
                 Child(
                     f"executor-{number}",
                     lambda boot=boot: self._command("executor", *boot.renew()),  # type: ignore[misc]
@@ -141,6 +145,11 @@ class Supervisor:
                     grace_s,
                 )
             )
+
+    @property
+    def _workers(self) -> list[Child]:
+        """All children but the queue."""
+        return [*self._web, *self._indexer, *self._executors]
 
     def _command(self, *args: str) -> list[str]:
         return [sys.executable, "-m", "api.cli", args[0], *self._passed_on, *args[1:]]
@@ -168,13 +177,13 @@ class Supervisor:
     def _on_stop(self, signum: int, frame: FrameType | None) -> None:
         self._stop_asked += 1
         if self._stop_asked > 1:
-            for child in (*self._web, *self._workers):
+            for child in self._workers:
                 if child.is_alive and child.process is not None:
                     child.process.kill()
 
     def _look(self) -> None:
         """Wait for a signal or the next planned start, then see to the children."""
-        children = (*self._valkey, *self._web, *self._workers)
+        children = (*self._valkey, *self._workers)
         due_s = [c.start_due_s - time.monotonic() for c in children if c.process is None]
         look_s = _HAND_BACK_S if self._dead else _LOOK_AGAIN_S
         select.select([self._wakeup[0]], [], [], max(0.0, min([look_s, *due_s])))
@@ -189,7 +198,7 @@ class Supervisor:
     def _stop(self) -> None:
         log.info("stopping: the executors finish or give back what they hold")
         # The indexer after the executors: what they finish now must still become findable.
-        stop_in_order([self._web, self._workers[1:], self._workers[:1], self._valkey])
+        stop_in_order([self._web, self._executors, self._indexer, self._valkey])
         signal.set_wakeup_fd(-1)
         for fd in self._wakeup:
             os.close(fd)

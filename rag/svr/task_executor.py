@@ -29,6 +29,7 @@ from common.settings import Settings
 from common.version import VERSION
 from rag.svr import parser_pool
 from rag.svr.cancel_listener import listen
+from rag.svr.embedding_line import EmbeddingLine, LineConfig
 from rag.svr.fair_line import FairLine
 from rag.svr.heartbeat import CurrentTask, ExecutorState, Heartbeat
 from rag.svr.message_reader import MessageReader, Slots
@@ -39,8 +40,8 @@ from rag.svr.rows_thread import RowsThread
 from rag.svr.running import RunningConfig, RunningTasks
 from rag.svr.sweeper import Sweeper, SweeperConfig
 from rag.svr.worker import WorkerParts
-from rag.utils.embedded_index import EmbeddedIndex
-from rag.utils.embedder import PackagedEmbedder
+from rag.utils.doc_indexes import open_index
+from rag.utils.embedders import calls_at_once, open_cache, open_embedder
 from rag.utils.folder_store import FolderStore
 from rag.utils.picture_cache import PictureCache
 from rag.utils.redis_conn import Queue
@@ -71,7 +72,7 @@ class Executor:
         pool_config = parser_pool.Config.of(settings)
         async with parser_pool.ParserPool(pool_config) as parsers, trio.open_nursery() as nursery:
             nursery.start_soon(parsers.warm)
-            parts = await self._parts(parsers)
+            parts = await self._parts(parsers, nursery)
             rows_thread = RowsThread(tasks, trio.lowlevel.current_trio_token(), partial(self._crash, nursery))
             slots = Slots(settings.executor.max_concurrent_tasks)
             config = RunningConfig(settings.executor, settings.tasks)
@@ -99,16 +100,18 @@ class Executor:
         parts.index.close()
         log.info("executor %s has stopped", self._name)
 
-    async def _parts(self, parsers: parser_pool.ParserPool) -> WorkerParts:
+    async def _parts(self, parsers: parser_pool.ParserPool, nursery: trio.Nursery) -> WorkerParts:
         settings = self._settings
+        embedder = await trio.to_thread.run_sync(open_embedder, settings.embedding)
+        line = LineConfig(settings.embedding.batch_size, calls_at_once(settings))
         return WorkerParts(
             settings=settings.tasks,
             store=FolderStore(settings.store_dir),
             parsers=parsers,
-            embedder=await trio.to_thread.run_sync(PackagedEmbedder, settings.embedding),
-            index=EmbeddedIndex(settings.index_dir, settings.index),
+            embedder=embedder,
+            index=open_index(settings),
             readers=FairLine(settings.executor.max_parsers),
-            embedders=FairLine(settings.executor.max_embedders),
+            embedding=EmbeddingLine(embedder, line, nursery, open_cache(settings)),
             index_writers=FairLine(settings.executor.max_index_writers),
             on_bad_page=settings.parser.on_bad_page,
         )
@@ -138,14 +141,14 @@ class Executor:
             self._name,
             VERSION,
             self._settings.executor.heartbeat_s,
-            partial(self._state, running, slots, parts.parsers),
+            partial(self._state, running, slots, parts),
             owner=self._owner,
         )
         roles = RoleService(rows)
         relay = Relay(RelayConfig(self._settings.relay, self._owner), roles, PublishService(rows), messages)
-        parsing = ParseService(
-            rows, self._settings.tasks, parts.embedder.dimension, Doorbell(ring, messages.announce_cancelled)
-        )
+        bell = Doorbell(ring, messages.announce_cancelled)
+        embedder = parts.embedder
+        parsing = ParseService(rows, self._settings.tasks, embedder.dimension, bell, embedder.max_tokens)
         reaper = Reaper(ReaperConfig.of(self._settings, self._owner), roles, tasks, parsing)
         sweeping = SweeperConfig.of(self._settings, self._owner)
         purging = PurgeService(rows, self._settings.tasks)
@@ -185,7 +188,7 @@ class Executor:
             log.info("could not leave the group: %s", exc)
         messages.close()
 
-    def _state(self, running: RunningTasks, slots: Slots, parsers: parser_pool.ParserPool) -> ExecutorState:
+    def _state(self, running: RunningTasks, slots: Slots, parts: WorkerParts) -> ExecutorState:
         now_s = time.monotonic()
         current = tuple(
             CurrentTask(
@@ -199,5 +202,6 @@ class Executor:
             )
             for w in running.works
         )
-        counts = dict(running.counts)
-        return ExecutorState(slots.count, slots.used, current, counts, self._draining, len(parsers.pids))
+        hits, misses = parts.embedding.cache_counts
+        counts = {**running.counts, "embedding_cache_hits": hits, "embedding_cache_misses": misses}
+        return ExecutorState(slots.count, slots.used, current, counts, self._draining, len(parts.parsers.pids))

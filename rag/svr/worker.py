@@ -28,11 +28,14 @@ from api.db.services.task_requests import (
     Reusable,
     Written,
 )
+from common.errors import EmbeddingRefused
 from common.ids import chunk_id
 from common.settings import TaskSettings
 from common.task_state import TaskType
-from rag.flow.tables import plain_text
+from rag.flow.file_name import name_weight, weighted, words_of_name
+from rag.flow.searched import searched_text
 from rag.parser.blocks import Picture, Profile
+from rag.svr.embedding_line import EmbeddingLine
 from rag.svr.fair_line import FairLine
 from rag.svr.fence import Fence
 from rag.svr.parser_pool import ParseJob, ParserPool
@@ -59,7 +62,7 @@ class WorkerParts:
     embedder: Embedder
     index: DocIndex
     readers: FairLine
-    embedders: FairLine
+    embedding: EmbeddingLine
     index_writers: FairLine
     on_bad_page: str = "skip"
     findable_waiters: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
@@ -132,7 +135,11 @@ async def _finish_document(work: Work, parts: WorkerParts) -> Ending:
     task = work.task
     with work.during("indexing"):
         findable = await trio.to_thread.run_sync(
-            parts.index.wait_findable, task.index_seq, _FINDABLE_WAIT_S, limiter=parts.findable_waiters
+            parts.index.wait_findable,
+            task.tenant_id,
+            task.index_seq,
+            _FINDABLE_WAIT_S,
+            limiter=parts.findable_waiters,
         )
     if not findable:
         again_ms = _FINDABLE_AGAIN_MS * 2 ** min(task.claim_no, _MOST_DOUBLINGS)
@@ -142,13 +149,14 @@ async def _finish_document(work: Work, parts: WorkerParts) -> Ending:
 
 async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, pages: NewRange) -> Written:
     task = work.task
+    _require_model(task, parts.embedder)
     units = max(1, pages.to_page - pages.from_page)
     config = json.loads(task.parser_config)
     job = ParseJob(
         profile=profile,
         from_unit=pages.from_page,
         to_unit=pages.to_page,
-        settings=chunk_settings(task.chunk_method, config),
+        settings=chunk_settings(task.chunk_method, config, parts.embedder.max_tokens),
         options=read_options(config),
     )
     skip_bad = (config.get("on_bad_page") or parts.on_bad_page) == "skip"
@@ -225,14 +233,20 @@ async def _write(work: Work, parts: WorkerParts, records: Sequence[ChunkRecord],
 
 
 async def _embed_and_write(work: Work, parts: WorkerParts, chunks: Sequence[_Findable], first: int) -> int:
-    # Words, and not the tags of a table, give a chunk its meaning.
-    texts = [plain_text(found.chunk.text) for found in chunks]
-    async with parts.embedders.turn(work.task.tenant_id):
-        with work.during("embedding"):
-            vectors = await trio.to_thread.run_sync(parts.embedder.embed, texts)
+    texts = [searched_text(found.chunk.text, found.chunk.headings) for found in chunks]
+    with work.during("embedding"):
+        vectors = await _embed(work.task, parts, texts)
     records = [_record(work.task, first + offset, found) for offset, found in enumerate(chunks)]
     with work.during("indexing"):
         return await _write(work, parts, records, vectors)
+
+
+async def _embed(task: ClaimedTask, parts: WorkerParts, texts: list[str]) -> Vectors:
+    weight = name_weight(json.loads(task.parser_config))
+    if not weight:
+        return await parts.embedding.embed(task.tenant_id, texts)
+    found = await parts.embedding.embed(task.tenant_id, [words_of_name(task.file_name), *texts])
+    return weighted(found[1:], found[0], weight)
 
 
 def _owned(task: ClaimedTask, chunk: ChunkRecord) -> ChunkRecord:
@@ -277,6 +291,7 @@ def _record(task: ClaimedTask, ordinal: int, found: _Findable) -> ChunkRecord:
         picture=_picture_query(chunk.picture) if chunk.picture else "",
         parent_ordinal=found.parent_ordinal,
         parent=found.parent.text if found.parent else "",
+        contents=tuple((heading.level, heading.title, heading.page) for heading in chunk.contents),
     )
 
 
@@ -288,6 +303,14 @@ def _picture_query(picture: Picture) -> str:
     return urlencode({"page": box.page, "left": box.left, "right": box.right, "top": box.top, "bottom": box.bottom})
 
 
+def _require_model(task: ClaimedTask, embedder: Embedder) -> None:
+    """Vectors of two models in one dataset can't be compared."""
+    if task.embedding_model != embedder.name:
+        raise EmbeddingRefused(
+            f"its dataset is embedded with {task.embedding_model}, and this executor embeds with {embedder.name}"
+        )
+
+
 def _planned(task: ClaimedTask, embedder: Embedder) -> PlannedFile:
     return PlannedFile(
         file_digest=task.file_digest,
@@ -296,6 +319,7 @@ def _planned(task: ClaimedTask, embedder: Embedder) -> PlannedFile:
         parser_config=json.loads(task.parser_config),
         embedding_model=task.embedding_model,
         embedding_dimension=embedder.dimension,
+        max_tokens=embedder.max_tokens,
     )
 
 

@@ -1,4 +1,5 @@
-"""The document index: the contract. Implementations stand beside this file (embedded_index.py).
+"""The document index: the contract. Implementations stand beside this file (embedded_index.py, es_index.py), and
+doc_indexes.py opens the one that the settings name.
 
 An index holds chunks and finds them. It knows generations and claims as plain numbers and answers every chunk
 it holds: which of them a search may see is decided by the caller from the rows (section "What a search may
@@ -6,7 +7,7 @@ see" of docs/architecture.md). An outage raises IndexUnavailable; it is never an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,7 +24,8 @@ class ChunkRecord:
     `terms` is the text as analysed by rag.utils.terms, words parted by blanks. `positions` are
     (page from 1, left, right, top, bottom). (document_id, generation, task_no, claim_no) name the claim that
     wrote it. `picture` is what the route of pictures is asked for, to show the figure that it is. A child is found for
-    its parent: the chunk with the ordinal `parent_ordinal` (-1: it is no child), whose text is `parent`."""
+    its parent: the chunk with the ordinal `parent_ordinal` (-1: it is no child), whose text is `parent`.
+    `contents` are the headings that stand in it: (level, title, page)."""
 
     id: str
     tenant_id: str
@@ -46,6 +48,7 @@ class ChunkRecord:
     picture: str = ""
     parent_ordinal: int = -1
     parent: str = ""
+    contents: tuple[tuple[int, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,29 @@ class ChunkPage:
     chunks: list[ChunkRecord] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Tally:
+    """How many chunks the index holds of one claim."""
+
+    tenant_id: str
+    dataset_id: str
+    document_id: str
+    generation: int
+    task_no: int
+    claim_no: int
+    count: int
+
+
 class DocIndex(Protocol):
-    """Thread-safe. Every method raises IndexUnavailable when the index can't answer."""
+    """Thread-safe. Every method raises IndexUnavailable when the index can't answer. All but `search` see every write
+    that was acknowledged before."""
 
     def upsert(self, chunks: Sequence[ChunkRecord], vectors: Vectors) -> int:
-        """Write all chunks or none, replacing those with the same id. Returns the write's sequence number."""
+        """Write all chunks or none, replacing those of the same tenant with the same id. They are all one tenant's.
+        Returns the write's sequence number.
+
+        Raises InvalidInput, which names them, for chunks that can never be written; then none is there. After
+        IndexUnavailable some may be: nobody knows what a server that went away still did."""
 
     def delete(self, scope: Scope) -> int:
         """Delete every chunk in the scope. Returns the write's sequence number (0 where there was none)."""
@@ -118,8 +139,18 @@ class DocIndex(Protocol):
     def make_durable(self, sequence: int) -> None:
         """Return once the write with this number survives a power cut."""
 
-    def wait_findable(self, sequence: int, timeout_s: float) -> bool:
-        """True once every search sees the write with this number, also after a power cut; False on timeout."""
+    def wait_findable(self, tenant_id: str, sequence: int, timeout_s: float) -> bool:
+        """True once every search sees the tenant's write with this number, also after a power cut; False on timeout."""
+
+    def tally(self, scope: Scope | None = None) -> Iterator[Tally]:
+        """What is there in the scope, or of all tenants. Claims of one document follow each other."""
+
+    def outdated(self) -> Sequence[str]:
+        """Names of the parts that are not in the form that this version writes."""
+
+    def migrate(self, say: Callable[[str], None], force: bool = False) -> int:
+        """Bring outdated parts into the form that this version writes, and tell how it goes; how many were made anew.
+        With `force` all of them are. Writes and searches go on meanwhile."""
 
     def check(self) -> None:
         """Raise IndexUnavailable unless reads and writes work now."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from common.errors import IndexUnavailable, InvalidInput
+from common.errors import IndexUnavailable
 from common.settings import IndexSettings
 from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
 from rag.utils import embedded_writes as writes
-from rag.utils.doc_index import ChunkPage, ChunkRecord, Hit, Query, Scope, Vectors
+from rag.utils.chunk_input import checked_question, scores
+from rag.utils.doc_index import ChunkPage, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.embedded_bell import ring
 from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark
 from rag.utils.embedded_text import TextReader, TextView
@@ -27,10 +28,13 @@ from rag.utils.embedded_vectors import VectorReader
 # How long a writer waits for an indexer that is too far behind, and a search for one that is a little behind.
 _WRITER_PATIENCE_S = 30.0
 _SEARCH_PATIENCE_S = 5.0
+# How long a rebuild of the text half is watched: it makes about ten thousand chunks a second.
+_REBUILD_PATIENCE_S = 600.0
 _POLL_S = 0.005
 # Each half proposes at least so many chunks: the best of both together may be first in neither.
 _MIN_CANDIDATES = 128
 Hits = list[Hit]
+Names = list[str]
 Records = list[ChunkRecord]
 
 
@@ -106,17 +110,33 @@ class EmbeddedIndex:
             self._database.sync()
             self._durable = max(self._durable, newest)
 
-    def wait_findable(self, sequence: int, timeout_s: float) -> bool:
+    def wait_findable(self, tenant_id: str, sequence: int, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
         with _translated():
             if not self._passed(read_mark(self._folder), sequence):
-                ring(self._folder, awaited=True)
+                with self._database.reading():  # waiting for a folder that can't be used would be for nothing
+                    ring(self._folder, awaited=True)
             while not self._passed(read_mark(self._folder), sequence):
                 if time.monotonic() >= deadline:
                     return False
                 time.sleep(_POLL_S)
         self.make_durable(sequence)
         return True
+
+    def tally(self, scope: Scope | None = None) -> Iterator[Tally]:
+        with _translated(), self._database.reading() as link:
+            return iter(reads.tally(link, scope))
+
+    def outdated(self) -> Names:
+        """Never any: chunks need no other form here."""
+        self.check()
+        return []
+
+    def migrate(self, say: Callable[[str], None], force: bool = False) -> int:
+        """With `force` the text half is made anew, by the indexer that runs."""
+        self.check()
+        with _translated():
+            return self._rebuild_text(say) if force else 0
 
     def check(self) -> None:
         with _translated(), self._database.writing() as link:
@@ -125,6 +145,21 @@ class EmbeddedIndex:
     def close(self) -> None:
         with _translated():
             self._database.close()
+
+    def _rebuild_text(self, say: Callable[[str], None]) -> int:
+        """Take away the mark: an indexer that finds none begins anew. Searches keep the old half until then."""
+        before = read_mark(self._folder)
+        if not before.folder:
+            return 0
+        say(f"making the text index of {self._folder.root} anew")
+        self._folder.mark.unlink(missing_ok=True)
+        ring(self._folder, awaited=True)
+        deadline = time.monotonic() + _REBUILD_PATIENCE_S
+        while read_mark(self._folder).folder in ("", before.folder):
+            if time.monotonic() >= deadline:
+                raise IndexUnavailable("the text index is being made anew, or will be once an indexer runs")
+            time.sleep(_POLL_S)
+        return 1
 
     def _wait_for_room(self) -> None:
         deadline = time.monotonic() + _WRITER_PATIENCE_S
@@ -169,7 +204,7 @@ class EmbeddedIndex:
     def _hybrid(self, query: Query, numbers: Sequence[int], view: TextView | None) -> Hits:
         """Both scores for everything that either half finds."""
         limit = max(query.limit, _MIN_CANDIDATES)
-        scan = self._vectors.scan(_question(query.vector), numbers, query.document_ids)
+        scan = self._vectors.scan(checked_question(query.vector), numbers, query.document_ids)
         words: Mapping[int, float] = {}
         nearest = scan.best(limit) if len(query.vector) else np.zeros(0, np.int64)
         if view is not None:
@@ -179,27 +214,16 @@ class EmbeddedIndex:
                 words = {**words, **view.scores(query.terms, others)}
         candidates = np.union1d(np.fromiter(words, np.int64, len(words)), nearest)
         cosines = scan.cosines_of(candidates)
-        scores = {row: _scores(query, words.get(row, 0.0), cosine) for row, cosine in cosines.items()}
-        return self._best(scores, query.limit)
+        scored = {row: scores(query.vector_weight, words.get(row, 0.0), cosine) for row, cosine in cosines.items()}
+        return self._best(scored, query.limit)
 
-    def _best(self, scores: Mapping[int, tuple[float, float, float]], limit: int) -> Hits:
-        ranked = sorted((row for row in scores if scores[row][0] > 0), key=lambda row: -scores[row][0])
+    def _best(self, scored: Mapping[int, tuple[float, float, float]], limit: int) -> Hits:
+        ranked = sorted((row for row in scored if scored[row][0] > 0), key=lambda row: -scored[row][0])
         if len(ranked) > limit:
             # Ties are broken by id, which only the chunk knows: all that tie with the last are read.
-            lowest = scores[ranked[limit - 1]][0]
-            ranked = [row for row in ranked if scores[row][0] >= lowest]
+            lowest = scored[ranked[limit - 1]][0]
+            ranked = [row for row in ranked if scored[row][0] >= lowest]
         with self._database.reading() as link:
             found = reads.by_row(link, ranked)
-        hits = [Hit(found[row], *scores[row]) for row in ranked if row in found]
+        hits = [Hit(found[row], *scored[row]) for row in ranked if row in found]
         return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk.id))[:limit]
-
-
-def _question(vector: Vectors) -> Vectors:
-    if vector.ndim != 1 or not np.isfinite(vector).all():
-        raise InvalidInput("the question's vector has to be one row of finite numbers")
-    return reads.unit(np.asarray(vector, np.float32))
-
-
-def _scores(query: Query, word: float, cosine: float) -> tuple[float, float, float]:
-    near = min(1.0, max(0.0, cosine))
-    return (1 - query.vector_weight) * word + query.vector_weight * near, word, near

@@ -56,6 +56,7 @@ class Extra(msgspec.Struct, frozen=True, array_like=True):
     picture: str = ""
     parent_ordinal: int = -1
     parent: str = ""
+    contents: tuple[tuple[int, str, int], ...] = ()
 
 
 NO_EXTRA = Extra()

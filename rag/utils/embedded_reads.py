@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rag.utils.doc_index import ChunkPage, ChunkRecord, Scope, Vectors
+from rag.utils.chunk_input import unit
+from rag.utils.doc_index import ChunkPage, ChunkRecord, Scope, Tally, Vectors
 from rag.utils.embedded_log import NO_EXTRA, Extra, TextRow
 
 _COLUMNS = (
@@ -124,10 +125,20 @@ def texts(link: sqlite3.Connection, first: int, last: int, limit: int) -> list[T
     return [TextRow(*values) for values in found]
 
 
-def unit(matrix: Vectors) -> Vectors:
-    """Vectors brought to length 1; one of zeros stays."""
-    lengths = np.linalg.norm(matrix.astype(np.float64), axis=-1, keepdims=True)
-    return (matrix / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+def tally(link: sqlite3.Connection, scope: Scope | None) -> list[Tally]:
+    """What every claim has here, claims of one document together."""
+    where, values = "1", list[object]()
+    if scope is not None:
+        number = dataset_number(link, scope.tenant_id, scope.dataset_id)
+        if number is None:
+            return []
+        where, values = condition(scope, number)
+    found = link.execute(
+        f"SELECT d.tenant, d.name, c.document, c.generation, c.task_no, c.claim_no, count(*) {JOINED} WHERE {where}"
+        " GROUP BY c.dataset, c.document, c.generation, c.task_no, c.claim_no",
+        values,
+    )
+    return [Tally(*row) for row in found]
 
 
 def as_json(values: Iterable[object]) -> str:
@@ -137,5 +148,5 @@ def as_json(values: Iterable[object]) -> str:
 def _record(values: tuple[Any, ...]) -> ChunkRecord:
     *fields, extra, available, created_ms = values
     more = _decode_extra(extra) if extra else NO_EXTRA
-    rare = (more.tags, more.picture, more.parent_ordinal, more.parent)
+    rare = (more.tags, more.picture, more.parent_ordinal, more.parent, more.contents)
     return ChunkRecord(*(*fields, more.headings, more.positions, bool(available), created_ms, *rare))

@@ -13,9 +13,10 @@ import msgspec
 import numpy as np
 
 from common.errors import InvalidInput
+from rag.utils.chunk_input import checked_vectors, clean, last_places
 from rag.utils.doc_index import ChunkRecord, Scope, Vectors
 from rag.utils.embedded_log import NO_EXTRA, Database, Extra, append, last_row, take_rows
-from rag.utils.embedded_reads import JOINED, as_json, condition, dataset_number, unit
+from rag.utils.embedded_reads import JOINED, as_json, condition, dataset_number
 
 # Rows deleted in one transaction: other writers get their turn between two of them.
 _DELETE_SLICE = 5000
@@ -39,18 +40,12 @@ class Batch:
 
 def prepare(chunks: Sequence[ChunkRecord], vectors: Vectors) -> list[Batch]:
     """Check and encode. Of several chunks with one id the last counts. Raises InvalidInput."""
-    matrix = np.asarray(vectors, np.float32)
-    if matrix.ndim != 2 or len(matrix) != len(chunks) or matrix.shape[1] == 0:
-        raise InvalidInput(f"{len(chunks)} chunks came with vectors of shape {matrix.shape}")
-    if not np.isfinite(matrix).all():
-        raise InvalidInput("a vector holds numbers that are not finite")
-    halves = unit(matrix).astype(np.float16)
-    last = {(chunk.tenant_id, chunk.id): place for place, chunk in enumerate(chunks)}
+    halves = checked_vectors(chunks, vectors).astype(np.float16)
     batches: dict[tuple[str, str], Batch] = {}
-    for place in sorted(last.values()):
+    for place in last_places(chunks):
         chunk = chunks[place]
         key = (chunk.tenant_id, chunk.dataset_id)
-        batch = batches.setdefault(key, Batch(*key, matrix.shape[1], [], [], []))
+        batch = batches.setdefault(key, Batch(*key, halves.shape[1], [], [], []))
         batch.ids.append(chunk.id)
         batch.values.append(_values(chunk))
         batch.vectors.append(halves[place].tobytes())
@@ -126,12 +121,13 @@ def _drop(link: sqlite3.Connection, dataset: int, rows: list[int], now_ms: int) 
 
 def _values(chunk: ChunkRecord) -> tuple[object, ...]:
     extra = Extra(
-        tuple(map(_clean, chunk.headings)),
+        tuple(map(clean, chunk.headings)),
         chunk.positions,
-        tuple(map(_clean, chunk.tags)),
+        tuple(map(clean, chunk.tags)),
         chunk.picture,
         chunk.parent_ordinal,
-        _clean(chunk.parent),
+        clean(chunk.parent),
+        tuple((level, clean(title), page) for level, title, page in chunk.contents),
     )
     return (
         chunk.document_id,
@@ -146,11 +142,6 @@ def _values(chunk: ChunkRecord) -> tuple[object, ...]:
         chunk.created_ms,
         chunk.kind,
         msgspec.msgpack.encode(extra) if extra != NO_EXTRA else None,
-        _clean(chunk.text),
-        _clean(chunk.terms),
+        clean(chunk.text),
+        clean(chunk.terms),
     )
-
-
-def _clean(text: str) -> str:
-    """Half of a surrogate pair has no UTF-8 form, so no file can hold it."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

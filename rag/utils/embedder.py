@@ -1,11 +1,13 @@
-"""Embedding: the contract, and the packaged static model (potion-base-8M, read by model2vec).
+"""Embedding: the contract, what counts a model's tokens, and the packaged static model (potion-base-8M, read by
+model2vec). Models behind an endpoint are in endpoint_embedder.py; which of the two is in use is told by embedders.py.
 
-The weights come out of a package (tools/fetch_model.py), are checked against their SHA-256 when they are
+The packaged weights come out of a package (tools/fetch_model.py), are checked against their SHA-256 when they are
 loaded, and stay in the process."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,31 +25,56 @@ POTION_WEIGHTS_SHA256 = "f65d0f325faadc1e121c319e2faa41170d3fa07d8c89abd48ca5358
 POTION_DIMENSION = 256
 # A static model averages its tokens: nothing forces a limit. This one keeps an average meaningful.
 POTION_MAX_TOKENS = 2048
+_ENDPOINT_FACTORY = "OpenAI-API-Compatible"
 
 
 class Embedder(Protocol):
-    """Thread-safe. `embed` gives one row of unit length per text (zeros for a text without a known token)."""
+    """Thread-safe. `name` is what datasets say they are embedded with. `dimension` is the length of a vector; 0 where
+    it is left to the endpoint, whose first answer fixes it. Of a text longer than `max_tokens` the start counts; the
+    tokens are those of `load_tokenizer`.
 
-    name: str
-    dimension: int
-    max_tokens: int
+    `embed` gives one row of unit length per text (zeros for a text that says nothing). It raises
+    EmbeddingUnavailable where the model can't be reached, EmbeddingFailed for an answer that can't be used, and
+    EmbeddingRefused where another try would end the same."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def max_tokens(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> Vectors: ...
 
 
+def endpoint_name(settings: EmbeddingSettings) -> str:
+    """As datasets name an endpoint's model: model@factory, where the model's own name has no sign of that kind."""
+    return f"{settings.model.replace('@', '')}@{_ENDPOINT_FACTORY}"
+
+
 def model_dir(settings: EmbeddingSettings) -> Path:
-    if settings.model_dir:
-        return Path(settings.model_dir)
-    return Path(sys.prefix) / "share" / "pagemill" / settings.model
+    """Of the packaged model, also where an endpoint embeds: its tokenizer may still count."""
+    return Path(settings.model_dir) if settings.model_dir else Path(sys.prefix) / "share" / "pagemill" / POTION
 
 
 def load_tokenizer(settings: EmbeddingSettings) -> Tokenizer:
-    """The model's own tokenizer, without truncation: what counts tokens when chunks are cut."""
-    path = model_dir(settings) / "tokenizer.json"
+    """The model's own tokenizer, without truncation and padding: what counts tokens when chunks are cut.
+
+    Raises SettingsError where its file is missing or is none."""
+    if settings.tokenizer_file:
+        path, remedy = Path(settings.tokenizer_file), "check embedding.tokenizer_file"
+    else:
+        path, remedy = model_dir(settings) / "tokenizer.json", "run `make install`"
     if not path.is_file():
-        raise SettingsError(f"the embedding model is not installed: {path} is missing; run `make install`")
-    tokenizer: Tokenizer = Tokenizer.from_file(str(path))
+        raise SettingsError(f"the embedding model is not installed: {path} is missing; {remedy}")
+    try:
+        tokenizer: Tokenizer = Tokenizer.from_file(str(path))
+    except Exception as exc:  # its library raises nothing more exact
+        raise SettingsError(f"{path} is no tokenizer: {exc}; {remedy}") from exc
     tokenizer.no_truncation()
+    tokenizer.no_padding()
     return tokenizer
 
 
@@ -61,7 +88,8 @@ class PackagedEmbedder:
     def __init__(self, settings: EmbeddingSettings) -> None:
         """Load and check the weights. Raises SettingsError where they are missing or not the expected ones."""
         if settings.model != POTION:
-            raise SettingsError(f"embedding.model = {settings.model!r}: allowed: {POTION!r}")
+            allowed = f"{POTION!r}, unless embedding.url names an endpoint"
+            raise SettingsError(f"embedding.model = {settings.model!r}: allowed: {allowed}")
         folder = model_dir(settings)
         weights = folder / "model.safetensors"
         if not weights.is_file():
@@ -70,9 +98,11 @@ class PackagedEmbedder:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != POTION_WEIGHTS_SHA256:
             raise SettingsError(f"{weights} is not the expected model (SHA-256 {found}); run `make install` again")
+        _bound_threads(settings.threads)
         from model2vec import StaticModel  # half a second of imports: only processes that embed pay it
 
-        self._model = StaticModel.from_pretrained(folder)
+        # It sets its tokenizer back to `max_length` after every call, while others may be tokenizing.
+        self._model = StaticModel.from_pretrained(folder, max_length=self.max_tokens)
         self._batch_size = settings.batch_size
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -82,3 +112,9 @@ class PackagedEmbedder:
             list(texts), max_length=self.max_tokens, batch_size=self._batch_size, use_multiprocessing=False
         )
         return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+def _bound_threads(threads: int) -> None:
+    """The tokenizer is the only part that starts threads, at its first call; averaging is done in the caller's."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
+    os.environ["RAYON_NUM_THREADS"] = str(threads)

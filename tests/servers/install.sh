@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Installs the servers that tests start and pip does not bring: Debian's MariaDB. Does nothing where it is there.
+# Installs what tests need and pip does not bring: Debian's MariaDB, a font with the letters of many languages, and
+# Java and Maven, which fetch and run Elasticsearch. Does nothing where all are there.
 # Without root or apt-get it says what is missing; the tests then skip on a laptop and fail under CI=true.
 set -euo pipefail
 missing=()
 command -v mariadbd >/dev/null || missing+=(mariadb-server)
+command -v java >/dev/null || missing+=(openjdk-17-jre-headless)
+command -v mvn >/dev/null || missing+=(maven)
+[ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || missing+=(fonts-dejavu-core)
 [ ${#missing[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   export DEBIAN_FRONTEND=noninteractive

@@ -151,6 +151,12 @@ def test_known_headers_and_footers_are_left_out_where_no_gap_parts_them(tmp_path
     assert pdfs.sentence(2, 56) in text
 
 
+def test_lines_repeated_on_one_page_are_no_headers(tmp_path: Path) -> None:
+    lines = ["Draft", "Draft", *[""] * 8, "The one sentence of this page.", *[""] * 42, "Draft", "Draft"]
+    (*blocks,) = _read(pdfs.write_lines(tmp_path / "a.pdf", [lines]))
+    assert " ".join(block.text for block in blocks).split().count("Draft") == 4
+
+
 def test_a_page_that_is_all_footer_keeps_it(tmp_path: Path) -> None:
     blocks = _read(pdfs.write_pages(tmp_path / "a.pdf", 5, sentences=0, footer=True))
     assert [block.text for block in blocks] == [f"The quarterly report - {page}" for page in range(1, 6)]

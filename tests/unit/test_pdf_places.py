@@ -14,7 +14,7 @@ from rag.parser.layout import Line
 from rag.parser.pdf_frame import Frame
 from rag.parser.pdf_letters import has_noise
 from rag.parser.pdf_lines import LineReader, read_lines, read_text
-from rag.parser.pdf_places import Places, Word
+from rag.parser.pdf_places import Places, Word, joined
 from tests import pdfs
 
 _TURNED = {0: b"1 0 0 1 150 300", 90: b"0 1 -1 0 300 150", 180: b"-1 0 0 -1 450 300", 270: b"0 -1 1 0 300 450"}
@@ -42,8 +42,10 @@ def _by_letters(line: Line, places: Places) -> list[Word]:
         else:
             words[-1].append((letter, left, right))
     return [
-        ("".join(letter for letter, _, _ in word), *word[0][1:], *word[-1][1:]) for word in words if word
-    ]  # fmt: skip
+        (joined(letter for letter, _, _ in word), word[0][1], word[0][2], word[-1][1], word[-1][2])
+        for word in words
+        if word
+    ]
 
 
 @pytest.mark.parametrize("turned", [0, 90, 180, 270])
@@ -101,14 +103,6 @@ def test_stretches_start_with_the_word_at_their_left_edge(tmp_path: Path, texts:
         ]
         assert [span.left for span in line.spans] == sorted(span.left for span in line.spans)
         assert all(before.right < after.left for before, after in zip(line.spans, line.spans[1:], strict=False))
-
-
-def test_pieces_that_do_not_come_from_left_to_right_are_one_stretch(tmp_path: Path) -> None:
-    content = b"".join(
-        b"BT /F1 11 Tf %d 700 Td (%s) Tj ET\n" % (x, text) for x, text in ((72, b"cyan"), (250, b"red"), (150, b"="))
-    )
-    with _lines(pdfs.write_raw(tmp_path / "a.pdf", [content])) as ((line,), _):
-        assert line.text.split() == ["cyan", "red", "="] and line.spans == ()
 
 
 @pytest.mark.parametrize("noise", ["\x00", "\x0b", "\x1f", "\x7f", "\ufeff", "\ufffd", "\ue000", "\uf8ff"])

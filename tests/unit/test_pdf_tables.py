@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,11 @@ from fpdf.fonts import FontFace
 
 from rag.parser import registry
 from rag.parser.blocks import Block, BlockKind, Cell, Table
+from rag.parser.layout import Line
+from rag.parser.pdf_frame import Rect
+from rag.parser.pdf_grid import Grid, GridCell
+from rag.parser.pdf_places import Word
+from rag.parser.pdf_tables import read_grid
 from tests import pdfs
 
 _ROWS = (
@@ -142,6 +149,63 @@ def test_a_list_with_wide_gaps_is_no_table(tmp_path: Path) -> None:
         b"(%d.) Tj 30 0 Td (Thing number %d to take along) Tj -30 -14 Td " % (number, number) for number in range(1, 9)
     )
     assert not _tables(_read(pdfs.write_raw(tmp_path / "a.pdf", [content + b"ET"])))
+
+
+def test_signs_of_formulas_that_are_drawn_later_are_kept(tmp_path: Path) -> None:
+    content = b"".join(
+        b"1 0 0 1 72 %d Tm (%s) Tj 128 0 Td (1.0) Tj 25 0 Td [(-) 7500 (=)] TJ 20 0 Td (%s) Tj " % (y, one, other)
+        for y, one, other in ((700, b"cyan", b"red"), (680, b"magenta", b"green"), (660, b"yellow", b"blue"))
+    )
+    blocks = _read(pdfs.write_raw(tmp_path / "a.pdf", [b"BT /F1 11 Tf " + content + b"ET"]))
+    assert "".join(block.text for block in blocks).count("=") == 3
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "cell", [b"%d %d 1000 200 re S ", b"%d %d m 0 200 l 1000 200 l 1000 0 l h S "], ids=["rectangle", "lines"]
+)
+def test_cells_drawn_one_by_one_in_another_scale(tmp_path: Path, cell: bytes, turned: bool) -> None:
+    words = ((b"Mill", b"Vats"), (b"Upper", b"4"), (b"Lower", b"5"))
+    content = b"q 0.1 0 0 0.1 100 500 cm "
+    for row in range(3):
+        for column in range(2):
+            x, y = 1000 * column, 400 - 200 * row
+            drawn = cell % (x, y) if b"re" in cell else b"q 1 0 0 1 %d %d cm " % (x, y) + cell % (0, 0) + b"Q "
+            content += drawn
+    content += b"Q "
+    for row, line in enumerate(words):
+        for column, word in enumerate(line):
+            content += b"BT /F1 10 Tf %d %d Td (%s) Tj ET " % (105 + 100 * column, 545 - 20 * row, word)
+    if turned:  # drawn on its side on a page that is shown turned
+        content = b"q 0 1 -1 0 700 0 cm " + content + b"Q"
+    path = pdfs.write_raw(tmp_path / "a.pdf", [content], page=b"/Rotate %d" % (90 if turned else 0))
+    (found,) = _tables(_read(path))
+    assert _texts(found) == [("Mill", "Vats"), ("Upper", "4"), ("Lower", "5")]
+
+
+def test_a_word_over_the_edge_of_a_cell_is_cut_there() -> None:
+    grid = Grid([0.0, 50.0, 100.0], [0.0, 20.0, 40.0], [GridCell(row, at, 1, 1) for row in (0, 1) for at in (0, 1)])
+    lines = [
+        Line(text, 5.0, 95.0, top + 5.0, top + 15.0, top + 14.0, 10.0, count=len(text))
+        for text, top in (("MillVats", 0.0), ("4 5", 20.0))
+    ]
+    found = read_grid(grid, lines, _Letters(), 1)
+    assert found is not None and found.item.block is not None and found.item.block.table is not None
+    assert _texts(found.item.block.table) == [("Mill", "Vats"), ("4", "5")] and not found.lines
+
+
+class _Letters:
+    """Letters of a line that all are as wide, from x = 5 to 95."""
+
+    def letters(self, line: Line) -> Iterator[tuple[str, Rect]]:
+        width = 90 / len(line.text)
+        for at, letter in enumerate(line.text):
+            yield letter, (5 + at * width, line.top, 5 + (at + 1) * width, line.bottom)
+
+    def words(self, line: Line) -> list[Word]:
+        boxes = [box for _, box in self.letters(line)]
+        found = [(word[0], boxes[word.start()], boxes[word.end() - 1]) for word in re.finditer(r"\S+", line.text)]
+        return [(text, first[0], first[2], last[0], last[2]) for text, first, last in found]
 
 
 def test_a_box_around_text_is_no_table(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from peewee import IntegrityError, fn
 
 from api.db.database import Rows
-from api.db.models import Document, Knowledgebase, Tenant, User
+from api.db.models import Document, Knowledgebase, User
 from api.db.services.account_service import Caller
 from api.db.services.naming import free_name, name_key
 from api.db.services.parser_defaults import parser_config
@@ -80,7 +80,7 @@ class DatasetService:
     def __init__(self, rows: Rows, embedding_model: str) -> None:
         """`embedding_model` is the one that this server embeds with."""
         self._rows = rows
-        self._embedding_model = embedding_model
+        self.embedding_model = embedding_model
 
     def create(self, caller: Caller, new: NewDataset) -> DatasetView:
         """A dataset under the name asked for, or the next free one (`a(1)`).
@@ -135,9 +135,9 @@ class DatasetService:
     def _create(self, caller: Caller, new: NewDataset, dataset_id: str) -> str:
         if Knowledgebase.get_or_none(Knowledgebase.id == dataset_id) is not None:
             return dataset_id  # the commit went through, its reply was lost
-        model = new.embedding_model or Tenant.get_by_id(caller.tenant_id).embedding_model
-        if model != self._embedding_model:
-            raise NotFound(f"Model {model} not found: this server embeds with {self._embedding_model}")
+        model = new.embedding_model or self.embedding_model
+        if model != self.embedding_model:
+            raise NotFound(f"Model {model} not found: this server embeds with {self.embedding_model}")
 
         def taken(keys: Sequence[str]) -> set[str]:
             which = (Knowledgebase.tenant_id == caller.tenant_id) & Knowledgebase.name_key.in_(list(keys))

@@ -27,6 +27,7 @@ from common.task_state import (
     from_states_sql,
     set_state_sql,
 )
+from rag.flow.chunk import ChunkSettings
 from rag.parser.blocks import PARSER_VERSION, Profile
 
 _AT_ONCE = 50
@@ -42,10 +43,19 @@ class Doorbell:
 
 
 class ParseService:
-    def __init__(self, rows: Rows, settings: TaskSettings, dimension: int, bell: Doorbell) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        settings: TaskSettings,
+        dimension: int,
+        bell: Doorbell,
+        max_tokens: int = ChunkSettings().max_tokens,
+    ) -> None:
+        """`dimension` and `max_tokens` are those of the embedder in use: they decide what a range's chunks are."""
         self._rows = rows
         self._settings = settings
         self._dimension = dimension
+        self._max_tokens = max_tokens
         self._keep_ms = int(settings.reuse_keep_h * 3_600_000)
         self._bell = bell
         self._counted_s = -math.inf
@@ -156,7 +166,10 @@ class ParseService:
             (PARSER_VERSION, doc_id),
         )
         return [
-            (*row[:5], PlannedFile(row[5], row[6], row[7], json.loads(row[8]), row[9], self._dimension))
+            (
+                *row[:5],
+                PlannedFile(row[5], row[6], row[7], json.loads(row[8]), row[9], self._dimension, self._max_tokens),
+            )
             for row in found
         ]
 

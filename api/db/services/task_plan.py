@@ -31,6 +31,7 @@ class PlannedFile:
     parser_config: Mapping[str, Any]
     embedding_model: str
     embedding_dimension: int
+    max_tokens: int = ChunkSettings().max_tokens
 
 
 def chunk_settings(
@@ -95,7 +96,7 @@ def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> 
         pages=config.get("pages"),
         whole=file.chunk_method in WHOLE_DOCUMENT,
     )
-    chunking, options = chunk_settings(file.chunk_method, config), read_options(config)
+    chunking, options = chunk_settings(file.chunk_method, config, file.max_tokens), read_options(config)
     return tuple(
         NewRange(
             first,

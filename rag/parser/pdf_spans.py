@@ -1,0 +1,150 @@
+"""The wide gaps in a line of a PDF page: the stretches between them, and the words that these start with."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from itertools import repeat
+from math import inf
+from struct import Struct
+
+from rag.parser import pdf_native as native
+from rag.parser.layout import Span, clamp
+from rag.parser.pdf_frame import Frame, Rect
+from rag.parser.pdf_places import Places
+
+# Pieces of one line, as each letter of it may be drawn by itself; as many as are asked for in one sweep.
+MAX_RECTS = 1_000
+_MANY = 6
+# Points between two words that are no mere word space.
+MIN_GAP = 8.0
+
+_Stretch = tuple[float, float]
+
+# Where pdfium puts its answers: one process reads one page at a time.
+RECTS = (ctypes.c_double * (4 * MAX_RECTS))()
+_sides_at = tuple(native.places(RECTS)[side::4] for side in range(4))
+FIRST_AT = tuple(side[0] for side in _sides_at)
+first_rect = Struct("4d").unpack_from
+
+
+class SpanReader:
+    """Of one page."""
+
+    def __init__(self, textpage: native.Handle, frame: Frame, places: Places) -> None:
+        self._textpage, self._frame, self._places = textpage, frame, places
+
+    def stretches(self, count: int, gap: float) -> tuple[Rect, list[_Stretch]]:
+        """The box around the pieces of the line that was counted last, and its stretches between wide gaps."""
+        textpage, frame = self._textpage, self._frame
+        count = min(count, MAX_RECTS)
+        if count >= _MANY or frame.turned:
+            return self._many_stretches(count, gap)
+        found: list[_Stretch] = []
+        get_rect, offset = native.get_rect, frame.left
+        get_rect(textpage, 0, *FIRST_AT)
+        first, top, last, bottom = first_rect(RECTS)
+        start, end = first - offset, last - offset
+        for index in range(1, count):
+            get_rect(textpage, index, *FIRST_AT)
+            left, upper, right, lower = first_rect(RECTS)
+            first, last = (left if left < first else first), (right if right > last else last)
+            top, bottom = (upper if upper > top else top), (lower if lower < bottom else bottom)
+            left, right = left - offset, right - offset
+            if left > end + gap:
+                found.append((start, end))
+                start, end = left, right
+            elif right > end:
+                end = right
+        found.append((start, end))
+        return frame.place_box(first, top, last, bottom), found
+
+    def _many_stretches(self, count: int, gap: float) -> tuple[Rect, list[_Stretch]]:
+        frame = self._frame
+        deque(map(native.get_rect, repeat(self._textpage), range(count), *_sides_at), maxlen=0)
+        numbers = RECTS[: 4 * count]
+        lefts, rights = numbers[::4], numbers[2::4]
+        box = frame.place_box(min(lefts), max(numbers[1::4]), max(rights), min(numbers[3::4]))
+        if frame.turned:
+            boxes = [frame.place_box(*numbers[at : at + 4]) for at in range(0, len(numbers), 4)]
+            lefts, rights = [each[0] for each in boxes], [each[2] for each in boxes]
+        elif frame.left:
+            lefts, rights = [each - frame.left for each in lefts], [each - frame.left for each in rights]
+        return box, _parted(lefts, rights, gap)
+
+    def spans(self, stretches: list[_Stretch], text: str, shown: str, start: int, gap: float) -> tuple[Span, ...]:
+        """The stretches with the words that they start with; none if those are not found."""
+        lead = text.find(shown)
+        if lead < 0:
+            return ()
+        width, start = self._frame.width, start + lead
+        ink = sum([right - left for left, right in stretches])
+        letters_a_point = len(shown) / ink if 0 < ink < inf else 0.0
+        spans: list[Span] = []
+        at, ink = 0, 0.0
+        for left, right in stretches:
+            if spans:
+                at = self._first_word(shown, start, left, gap, max(at, int(ink * letters_a_point)))
+                if not at:
+                    return ()
+            spans.append(Span(left, right, at) if 0 <= left <= right <= width else _clamped(left, right, at, width))
+            ink += right - left
+        return tuple(spans)
+
+    def _first_word(self, shown: str, start: int, left: float, gap: float, likely: int) -> int:
+        """Where the word at a stretch's left edge starts, looked for around where it is likely; 0 if it is not found.
+
+        Words of a line stand one after the other: it is the first that is not left of the stretch."""
+        left_of, least = self._places.left, left - gap / 2
+        at, before = shown.find(" ", likely) + 1, shown.rfind(" ", 0, likely) + 1
+        if not at or likely - before < at - likely:
+            at = before
+        if not at or shown[at].isspace():
+            at = _word_from(shown, at) or _word_before(shown, len(shown))
+        if not at:
+            return 0
+        edge = left_of(start + at)
+        if abs(edge - left) <= gap / 5:
+            return at
+        while edge < least:
+            at = _word_from(shown, at)
+            if not at:
+                return 0
+            edge = left_of(start + at)
+        while (before := _word_before(shown, at)) and left_of(start + before) >= least:
+            at = before
+        return at
+
+
+def _clamped(left: float, right: float, at: int, width: float) -> Span:
+    return Span(clamp(left, width), clamp(right, width), at)
+
+
+def _parted(lefts: list[float], rights: list[float], gap: float) -> list[_Stretch]:
+    """The stretches between wide gaps, from left to right."""
+    found = []
+    start, end = lefts[0], rights[0]
+    for left, right in zip(lefts, rights, strict=False):
+        if left > end + gap:
+            found.append((start, end))
+            start, end = left, right
+        elif right > end:
+            end = right
+    found.append((start, end))
+    return found
+
+
+def _word_from(text: str, at: int) -> int:
+    """Where the next word behind a place starts; 0 for none."""
+    at = text.find(" ", at) + 1
+    while at and text[at].isspace():
+        at = text.find(" ", at) + 1
+    return at
+
+
+def _word_before(text: str, at: int) -> int:
+    """Where the last word before the one at a place starts, except the first of the text; 0 for none."""
+    at = text.rfind(" ", 0, at - 1) + 1
+    while at and text[at].isspace():
+        at = text.rfind(" ", 0, at - 1) + 1
+    return at

@@ -1,0 +1,236 @@
+"""One call to an OpenAI-compatible endpoint: POST {url}/embeddings. Says in plain words what went wrong, and what a
+task should do about it. What is asked, and what the answer means, is in endpoint_embedder.py.
+
+The key goes into the request's header and nowhere else: not into a log, and not into an error."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import urllib3
+from urllib3.exceptions import (
+    EmptyPoolError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    ProtocolError,
+    SSLError,
+)
+from urllib3.exceptions import TimeoutError as Urllib3Timeout
+
+from common.errors import EmbeddingRefused, EmbeddingUnavailable, PagemillError, SettingsError
+from common.settings import EmbeddingSettings
+from common.version import VERSION
+
+LONGEST_RETRY_AFTER_S = 900.0
+_CONNECT_S = 10.0
+_PIECE_BYTES = 1 << 16
+_MOST_ANSWER_BYTES = 256 << 20
+_MOST_SAID = 300
+_SIZES = r"(tokens?|context|length|inputs?|texts?|batch|sequence|array)"
+_EXCESS = r"(too (many|long|large)|exceed|(larger|longer|less|fewer) than|at most|max(imum)?\b)"
+_TOO_MUCH = re.compile(rf"{_EXCESS}.{{0,80}}{_SIZES}|{_SIZES}.{{0,80}}{_EXCESS}", re.IGNORECASE | re.DOTALL)
+# What llama.cpp says of a text that is too long, with the status of an error of its own.
+_TOO_LARGE = re.compile(r"input.{0,60}too (large|long)", re.IGNORECASE | re.DOTALL)
+_REMEDIES = {
+    401: "check embedding.api_key",
+    403: "check embedding.api_key, and what it may be used for",
+    404: "check embedding.url and embedding.model",
+}
+
+
+class TooMuch(Exception):
+    """The endpoint takes less in one call. `refusal` is the error where less can't be asked."""
+
+    def __init__(self, refusal: EmbeddingRefused) -> None:
+        super().__init__(refusal.public_message)
+        self.refusal = refusal
+
+
+@dataclass(frozen=True)
+class _Pause:
+    """While the endpoint wants to be left alone, it is: whoever comes meanwhile hears why, and how long."""
+
+    until_s: float = 0.0
+    why: str = ""
+
+    def check(self) -> None:
+        left_s = self.until_s - time.monotonic()
+        if left_s > 0:
+            raise EmbeddingUnavailable(self.why, left_s)
+
+
+class EndpointClient:
+    """Thread-safe. Connections are kept open; no more are under way at once than the settings allow."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        """Connects to nothing. Raises SettingsError for an address or a key that can't be used."""
+        self._address = _address(settings.url)
+        self._key = read_key(settings)
+        self._timeout_s = settings.timeout_s
+        self._most = settings.max_concurrent_requests
+        self._headers = {"Content-Type": "application/json", "User-Agent": f"pagemill/{VERSION}"}
+        if self._key:
+            self._headers["Authorization"] = f"Bearer {self._key}"
+        self._pool = urllib3.PoolManager(num_pools=1, maxsize=self._most, block=True)
+        self._pause = _Pause()
+
+    def post(self, body: bytes) -> bytes:
+        """The body of the answer. Raises EmbeddingUnavailable, EmbeddingRefused or TooMuch."""
+        self._pause.check()
+        try:
+            response = self._send(body)
+            try:
+                answer = self._read(response, time.monotonic() + self._timeout_s)
+            finally:
+                response.release_conn()
+        except HTTPError as exc:
+            raise EmbeddingUnavailable(f"the embedding endpoint {self._cause(exc)}") from exc
+        if response.status == 200:
+            return answer
+        raise self._refused(response, self._said(answer))
+
+    def _send(self, body: bytes) -> urllib3.BaseHTTPResponse:
+        """A connection that was kept open may be closed just as it is used: this is tried once more, on a new one."""
+        try:
+            return self._request(body)
+        except ProtocolError:
+            return self._request(body)
+
+    def _request(self, body: bytes) -> urllib3.BaseHTTPResponse:
+        return self._pool.request(
+            "POST",
+            self._address,
+            body=body,
+            headers=self._headers,
+            timeout=urllib3.Timeout(connect=min(_CONNECT_S, self._timeout_s), read=self._timeout_s),
+            pool_timeout=self._timeout_s,
+            retries=False,
+            redirect=False,  # the key is for this host alone
+            preload_content=False,
+        )
+
+    def _read(self, response: urllib3.BaseHTTPResponse, deadline_s: float) -> bytes:
+        """All of it, unless it comes too slowly or is too long. A connection with something left is closed."""
+        pieces: list[bytes] = []
+        size = 0
+        while piece := response.read1(_PIECE_BYTES):
+            pieces.append(piece)
+            size += len(piece)
+            if size > _MOST_ANSWER_BYTES or time.monotonic() > deadline_s:
+                response.close()
+                what = "gave an answer without end" if size > _MOST_ANSWER_BYTES else self._too_slow
+                raise EmbeddingUnavailable(f"the embedding endpoint {what}")
+        return b"".join(pieces)
+
+    def _refused(self, response: urllib3.BaseHTTPResponse, said: str) -> PagemillError | TooMuch:
+        status = response.status
+        text = f"the embedding endpoint answered {status}" + (f": {said}" if said else "")
+        if _is_too_much(status, said):
+            return TooMuch(EmbeddingRefused(text))
+        if status in (408, 425, 429) or status >= 500:
+            wait_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
+            if wait_s:
+                self._pause = _Pause(time.monotonic() + wait_s, text)
+            return EmbeddingUnavailable(text, wait_s)
+        remedy = "it has moved: check embedding.url" if 300 <= status < 400 else _REMEDIES.get(status)
+        return EmbeddingRefused(f"{text}; {remedy}" if remedy else text)
+
+    def _said(self, answer: bytes) -> str:
+        """What the endpoint gave as its reason: short, on one line, without the key."""
+        try:
+            found = json.loads(answer)
+        except (ValueError, RecursionError):
+            found = answer.decode("utf-8", "replace")
+        for name in ("error", "message", "detail"):
+            if isinstance(found, dict) and name in found:
+                found = found[name]
+        text = found if isinstance(found, str) else json.dumps(found)
+        if self._key:
+            text = text.replace(self._key, "***")
+        text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+        return text if len(text) <= _MOST_SAID else f"{text[: _MOST_SAID - 1]}…"
+
+    def _cause(self, exc: HTTPError) -> str:
+        match exc:
+            case NameResolutionError():
+                return "can't be reached: its host is not known"
+            case NewConnectionError():
+                reason = exc.__cause__.strerror if isinstance(exc.__cause__, OSError) else None
+                return f"can't be reached: {reason or 'no connection'}"
+            case Urllib3Timeout():
+                return self._too_slow
+            case EmptyPoolError():
+                return f"has {self._most} calls under way, and none ended in time"
+            case SSLError():
+                return f"can't be trusted: {exc}"
+            case ProtocolError():
+                return "closed the connection before its answer was complete"
+            case _:
+                return f"gave an answer that can't be read ({type(exc).__name__})"
+
+    @property
+    def _too_slow(self) -> str:
+        return f"did not answer within {self._timeout_s:g} s"
+
+
+def _is_too_much(status: int, said: str) -> bool:
+    if status in (400, 422):
+        return _TOO_MUCH.search(said) is not None
+    return status == 413 or (status == 500 and _TOO_LARGE.search(said) is not None)
+
+
+def read_key(settings: EmbeddingSettings) -> str:
+    """The endpoint's key; empty where it needs none. Raises SettingsError, which never tells the key."""
+    key = settings.api_key.get_secret_value()
+    if not key and settings.api_key_file:
+        try:
+            key = Path(settings.api_key_file).read_text(encoding="utf-8")
+        except OSError as exc:
+            raise SettingsError(f"embedding.api_key_file = {settings.api_key_file!r}: {exc.strerror}") from exc
+        except UnicodeDecodeError:
+            raise SettingsError(f"embedding.api_key_file = {settings.api_key_file!r}: it holds no text") from None
+    key = key.strip()
+    if not re.fullmatch(r"[\x21-\x7e]*", key):
+        raise SettingsError("embedding.api_key: allowed: letters, digits and signs of ASCII, without blanks")
+    return key
+
+
+def retry_after_s(header: str | None, now: datetime) -> float | None:
+    """What Retry-After asks for, in seconds or as a date, bounded; None where that is no time to come."""
+    if header is None:
+        return None
+    header = header.strip()
+    if header.isascii() and header.isdigit():
+        wait_s = float(header[:9])
+    else:
+        try:
+            at = parsedate_to_datetime(header)
+        except (ValueError, OverflowError):
+            return None
+        wait_s = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds()
+    return min(wait_s, LONGEST_RETRY_AFTER_S) if wait_s > 0 else None
+
+
+def _address(url: str) -> str:
+    """Where embeddings are asked for. A query, as some endpoints want one, stays behind the path."""
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError as exc:
+        raise SettingsError(f"embedding.url: {exc}") from exc
+    if not has_host:
+        raise SettingsError("embedding.url: allowed: an address with a host, such as https://host/v1")
+    if parts.username or parts.password:
+        raise SettingsError("embedding.url: allowed: an address without a password; a key goes into embedding.api_key")
+    path = parts.path.rstrip("/")
+    if not path.endswith("/embeddings"):
+        path += "/embeddings"
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))

@@ -1,0 +1,218 @@
+"""Search in Elasticsearch, with both scores for every hit and by the same measure as the embedded index.
+
+Up to some number of chunks every one of them is scored. Beyond, the best by words and the nearest by Elasticsearch's
+graph of vectors are the candidates, and only those are scored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import InvalidInput
+from rag.utils.chunk_input import checked_question, scores
+from rag.utils.doc_index import Hit, Query, Vectors
+from rag.utils.es_link import Link, reason_of
+from rag.utils.es_places import Place, Places, names
+from rag.utils.es_query import (
+    BEST_FIRST,
+    LEAST_SCORE,
+    NEAR,
+    WORDS,
+    Clause,
+    any_of,
+    dataset_filter,
+    ranked,
+    with_ids,
+    words_clause,
+)
+from rag.utils.es_records import decoded
+from rag.utils.es_refresh import Refreshes
+from rag.utils.near_terms import PREFIX, SHORTEST, can_be_mistyped, nearest
+
+# So many chunks are all scored: it takes about as long as asking for candidates first.
+_FEW = 10_000
+# Each half proposes at least so many chunks: the best of both together may be first in neither.
+_MIN_CANDIDATES = 128
+# More can't be asked of the graph of vectors; the search then scores every chunk.
+_MOST_CANDIDATES = 5000
+# How many the graph looks at for each that it gives.
+_BREADTH = 2
+# No answer is longer, whatever was asked for (max_result_window in conf/es_mapping.json).
+_MOST_HITS = 100_000
+# More words than this make no question better, only slower: the rarest are asked for.
+_MAX_TERMS = 128
+_K1 = 1.2
+# How many near words Elasticsearch proposes for one that is mistyped, and how many it compares for each.
+_SUGGESTED = 20
+_INSPECTED = 50
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The words that some chunk holds, rarest first, and the highest BM25 that all words of the question could get."""
+
+    known: list[str]
+    highest: float
+
+
+class Searches:
+    def __init__(self, link: Link, places: Places, refreshes: Refreshes) -> None:
+        self._link = link
+        self._places = places
+        self._refreshes = refreshes
+
+    def best(self, query: Query) -> list[Hit]:
+        if not query.dataset_ids or query.limit < 1 or query.document_ids == ():
+            return []
+        vector = checked_question(query.vector)
+        places = self._places.of(query.tenant_id, now=False)
+        if len(vector):
+            others = [place for place in places if place.dimension != len(vector)]
+            self._require_none_in(others, query)
+            places = tuple(place for place in places if place.dimension == len(vector))
+        hits = [hit for place in places for hit in self._search(place, query, vector)]
+        return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk.id))[: query.limit]
+
+    def _search(self, place: Place, query: Query, vector: Vectors) -> list[Hit]:
+        words = self._weigh(place, query.terms)
+        near = vector if vector.any() else None
+        if not words.known and near is None:
+            return []
+        clause = words_clause(words.known) if words.known else None
+        filters = [dataset_filter(query.dataset_ids)]
+        if query.document_ids is not None:
+            filters.append(any_of("document_id", query.document_ids))
+        if query.limit <= _MOST_CANDIDATES and not self._are_few(place, filters):
+            filters = [with_ids(self._candidates(place, filters, clause, near, max(query.limit, _MIN_CANDIDATES)))]
+        weights = ((1 - query.vector_weight) / (words.highest or 1.0), query.vector_weight)
+        with self._link.asking() as client:
+            found = client.search(
+                index=place.alias,
+                query=ranked(filters, clause, near, weights),
+                sort=BEST_FIRST,
+                size=min(query.limit, _MOST_HITS),
+                min_score=LEAST_SCORE,
+                source_excludes=["vector"],
+                track_total_hits=False,
+                include_named_queries_score=True,
+                allow_partial_search_results=False,
+                ignore_unavailable=True,
+            )
+        hits = [_hit(hit, query, words) for hit in found["hits"]["hits"]]
+        return [hit for hit in hits if hit.similarity > 0]
+
+    def _weigh(self, place: Place, terms: Sequence[str]) -> _Words:
+        """Which words are known, and what they weigh: from the statistics that BM25 itself uses."""
+        distinct = list(dict.fromkeys(terms))
+        if not distinct:
+            return _Words([], 0.0)
+        with self._link.asking() as client:
+            told = client.termvectors(
+                index=place.alias,
+                doc={"terms": " ".join(distinct)},
+                fields=["terms"],
+                term_statistics=True,
+                positions=False,
+                offsets=False,
+            )
+        field = told["term_vectors"].get("terms", {"terms": {}, "field_statistics": {}})
+        documents = max(0, field["field_statistics"].get("doc_count", 0))
+        frequencies = {term: int(field["terms"].get(term, {}).get("doc_freq", 0)) for term in distinct}
+        if mistyped := [term for term in distinct if not frequencies[term] and can_be_mistyped(term)]:
+            nearer = self._nearest(place, mistyped)
+            meant = (nearer.get(term, (term, frequency)) for term, frequency in frequencies.items())
+            frequencies = dict(meant)
+        known = sorted((term for term, found in frequencies.items() if found), key=frequencies.__getitem__)
+        highest = (_K1 + 1) * sum(_weight(found, documents) for found in frequencies.values())
+        return _Words(known[:_MAX_TERMS], highest)
+
+    def _nearest(self, place: Place, mistyped: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """For words that no chunk holds, the nearest that some chunk does, and how many do."""
+        suggester = {
+            "field": "terms",
+            "suggest_mode": "missing",
+            "prefix_length": PREFIX,
+            "min_word_length": SHORTEST,
+            "max_edits": 2,
+            "size": _SUGGESTED,
+            "shard_size": _SUGGESTED,
+            "max_inspections": _INSPECTED,
+        }
+        with self._link.asking() as client:
+            told = client.search(
+                index=place.alias,
+                size=0,
+                suggest={"near": {"text": " ".join(mistyped), "term": suggester}},
+                allow_partial_search_results=False,
+                ignore_unavailable=True,
+            )
+        found: dict[str, tuple[str, int]] = {}
+        for entry in told.get("suggest", {}).get("near", ()):
+            options = {option["text"]: int(option["freq"]) for option in entry["options"]}
+            if meant := nearest(entry["text"], options.items()):
+                found[entry["text"]] = (meant, options[meant])
+        return found
+
+    def _are_few(self, place: Place, filters: Sequence[Clause]) -> bool:
+        with self._link.asking() as client:
+            found = client.search(
+                index=place.alias,
+                query={"bool": {"filter": list(filters)}},
+                size=0,
+                track_total_hits=_FEW + 1,
+                allow_partial_search_results=False,
+                ignore_unavailable=True,
+            )
+        return int(found["hits"]["total"]["value"]) <= _FEW
+
+    def _candidates(
+        self, place: Place, filters: Sequence[Clause], words: Clause | None, near: Vectors | None, limit: int
+    ) -> list[str]:
+        """Ids of the best by words and of the nearest, from one request."""
+        asked: list[dict[str, Any]] = []
+        # By the column of ids: a stored field, as _id is one, is unpacked with a whole block of chunks.
+        common = {"size": limit, "stored_fields": "_none_", "docvalue_fields": ["id"], "track_total_hits": False}
+        head = {"index": place.alias, "allow_partial_search_results": False, "ignore_unavailable": True}
+        if words is not None:
+            asked += [head, common | {"query": {"bool": {"filter": list(filters), "must": [words]}}}]
+        if near is not None:
+            knn = {"field": "vector", "query_vector": near.tolist(), "k": limit, "filter": list(filters)}
+            asked += [head, common | {"knn": knn | {"num_candidates": _BREADTH * limit}}]
+        with self._link.asking() as client:
+            answers = client.msearch(searches=asked)["responses"]
+        for answer in answers:
+            if "error" in answer:
+                raise self._link.unavailable(reason_of(answer))
+        return list(dict.fromkeys(hit["fields"]["id"][0] for answer in answers for hit in answer["hits"]["hits"]))
+
+    def _require_none_in(self, others: Sequence[Place], query: Query) -> None:
+        """Chunks whose vectors are of another length can't be compared with the question."""
+        if not others:
+            return
+        self._refreshes.make_findable(query.tenant_id)
+        with self._link.asking() as client:
+            held = client.search(
+                index=names(others),
+                query=dataset_filter(query.dataset_ids),
+                size=1,
+                source=False,
+                allow_partial_search_results=False,
+                ignore_unavailable=True,
+            )
+        for hit in held["hits"]["hits"]:
+            length = next(place.dimension for place in others if place.index == hit["_index"])
+            raise InvalidInput(f"the question's vector has {len(query.vector)} numbers; the chunks' have {length}")
+
+
+def _weight(frequency: int, documents: int) -> float:
+    """A word's idf as Elasticsearch computes it."""
+    total = max(documents, frequency)
+    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
+
+
+def _hit(hit: Any, query: Query, words: _Words) -> Hit:
+    parts = hit.get("matched_queries", {})
+    word = parts.get(WORDS, 0.0) / (words.highest or 1.0)
+    return Hit(decoded(hit["_source"]), *scores(query.vector_weight, word, parts.get(NEAR, 0.0)))

@@ -52,7 +52,8 @@ class _Words:
         return [sum(map(known, words)) for words in parted]
 
     def _learn(self, words: set[str]) -> None:
-        new = list(words - self._known.keys())
+        # Not `words - keys()`, which goes through all that are known.
+        new = list(words.difference(self._known))
         self._known.update(zip(new, self._ask(new), strict=True))
 
 

@@ -49,8 +49,8 @@ def _table(run: Sequence[Row], page: int, letters: Letters | None) -> Line | Non
     # Columns of prose end here, before their words are asked for their places.
     if _is_prose(run):
         return None
-    gap = _MIN_GAP * median(row.size for row in run)
-    words = []
+    gap = _MIN_GAP * median([row.size for row in run])
+    words: list[list[Part]] = []
     for row in run:
         found = words_of(row, letters)
         if found is None:

@@ -78,7 +78,7 @@ def find_runs(lines: Sequence[Line]) -> Iterator[list[Row]]:
 def words_of(row: Row, letters: Letters | None) -> list[Part] | None:
     """The words of a row part by part; a part itself where letters have no places.
 
-    None if a word stands outside of all parts, as a formula's signs do that are drawn last."""
+    None if a letter stands outside of all parts, as the signs of a formula do that are drawn last."""
     if letters is None:
         return row.parts
     found: list[tuple[float, list[Part]]] = []
@@ -135,40 +135,42 @@ def _goes_on(run: Sequence[Row], row: Row) -> bool:
 
 
 def _words_by_part(parts: Sequence[Part], letters: Letters) -> list[list[Part]] | None:
-    """The words of each of a line's parts; None if there are others."""
+    """The words of each of a line's parts; None if a letter is in none of them."""
     line = parts[0].line
     if not line.count:
         return [[part] for part in parts]
     found: list[list[Part]] = [[] for _ in parts]
     lefts = [part.left - 1 for part in parts]
-    is_cut = False
     for text, left, first_right, last_left, right in letters.words(line):
         start, end = (left + first_right) / 2, (last_left + right) / 2
         at = bisect_right(lefts, start) - 1
         if at < 0 or not start <= end <= parts[at].right + 1:
-            if not any(_is_in(start, part) or _is_in(end, part) for part in parts):
-                return None
-            is_cut = True
-            continue
+            return _letters_by_part(parts, letters)
         shown = text if text.isascii() and text.isprintable() else shaped(clean(text))
         if shown:
             found[at].append(Part(left, right, shown, line))
-    return [list(_words_by_letters(part, letters)) for part in parts] if is_cut else found
+    return found
 
 
-def _is_in(x: float, part: Part) -> bool:
-    return part.left - 1 <= x <= part.right + 1
+def _letters_by_part(parts: Sequence[Part], letters: Letters) -> list[list[Part]] | None:
+    """The same for a line that has a word in two parts, or in none."""
+    line = parts[0].line
+    found: list[list[Part]] = [[] for _ in parts]
+    held: list[list[tuple[str, float, float]]] = [[] for _ in parts]
+    for letter, (left, _, right, _) in (*letters.letters(line), (" ", (0.0, 0.0, 0.0, 0.0))):
+        if not letter.isspace():
+            at = _part_at((left + right) / 2, parts)
+            if at is not None:
+                held[at].append((letter, left, right))
+            elif letter.isprintable():
+                return None
+            continue
+        for words, word in zip(found, held, strict=True):
+            if text := shaped(clean(joined(each for each, _, _ in word))):
+                words.append(Part(word[0][1], word[-1][2], text, line))
+            word.clear()
+    return found
 
 
-def _words_by_letters(part: Part, letters: Letters) -> Iterator[Part]:
-    """The words of one part of a line, letter by letter: a word of it stands in two."""
-    held: list[str] = []
-    left = right = 0.0
-    for letter, box in (*letters.letters(part.line), (" ", (0.0, 0.0, 0.0, 0.0))):
-        if letter.isspace():
-            if text := shaped(clean(joined(held))):
-                yield Part(left, right, text, part.line)
-            held = []
-        elif _is_in((box[0] + box[2]) / 2, part):
-            left, right = (left if held else box[0]), box[2]
-            held.append(letter)
+def _part_at(x: float, parts: Sequence[Part]) -> int | None:
+    return next((at for at, part in enumerate(parts) if part.left - 1 <= x <= part.right + 1), None)

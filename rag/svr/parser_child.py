@@ -129,9 +129,10 @@ class Worker:
         )
         chunker = Chunker(self._count, request.settings, request.profile)
         read: list[Block] = []
+        sound: Iterator[Block] = map(_storable_block, blocks)
         if isinstance(request, ParseBlocks):
-            blocks = _kept(blocks, read)
-        chunks = chunker.chunk(teller.telling(blocks))
+            sound = _kept(sound, read)
+        chunks = chunker.chunk(teller.telling(sound))
         parsed: list[ParsedChunk] = []
         for chunk in chunks:
             parsed.append(_with_terms(chunk))
@@ -143,7 +144,7 @@ class Worker:
 
 
 def _with_terms(chunk: Chunk) -> ParsedChunk:
-    """Without lone surrogates, which some files have and nothing behind here can store."""
+    """A delimiter may have cut between two halves of a letter."""
     fields = msgspec.structs.asdict(chunk)
     fields["text"] = _storable(chunk.text)
     fields["headings"] = tuple(_storable(heading) for heading in chunk.headings)
@@ -154,11 +155,12 @@ def _with_terms(chunk: Chunk) -> ParsedChunk:
 
 def _kept(blocks: Iterable[Block], read: list[Block]) -> Iterator[Block]:
     for block in blocks:
-        read.append(_storable_block(block))
+        read.append(block)
         yield block
 
 
 def _storable_block(block: Block) -> Block:
+    """Without lone surrogates: neither the tokenizer nor anything behind it takes them."""
     text, table = _storable(block.text), block.table
     if text == block.text:
         return block
@@ -169,7 +171,7 @@ def _storable_block(block: Block) -> Block:
 
 
 def _storable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def serve(inbox: BinaryIO, answer: Callable[[Request], None]) -> None:

@@ -11,7 +11,7 @@ import string
 import subprocess
 import tarfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pydoc_data.topics import topics
@@ -105,9 +105,16 @@ def _fill(index: DocIndex, made: list[ChunkRecord], vectors: Vectors) -> int:
     return newest
 
 
-def asked(embedder: PackagedEmbedder) -> list[Query]:
-    texts = questions()
-    assert len(texts) == _QUESTIONS
+def mistyped(text: str) -> str:
+    """Two letters of its longest word swapped."""
+    longest = max(re.findall(r"[a-z]+", text), key=len)
+    middle = len(longest) // 2
+    wrong = longest[:middle] + longest[middle + 1] + longest[middle] + longest[middle + 2 :]
+    return text.replace(longest, wrong)
+
+
+def asked(embedder: PackagedEmbedder, texts: Sequence[str] = ()) -> list[Query]:
+    texts = texts or questions()
     vectors = embedder.embed(texts)
     return [
         Query("tenant", ("set",), tuple(dict.fromkeys(analyse(text))), vector, vector_weight=0.3, limit=64)
@@ -124,6 +131,7 @@ def test_the_best_ten_are_the_same(
     both: Both, embedder: PackagedEmbedder, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(es_search, "_FEW", few)
+    assert len(questions()) == _QUESTIONS
     shared, firsts = [], 0
     for query in asked(embedder):
         ours, theirs = both.embedded.search(query), both.elastic.search(query)
@@ -134,6 +142,14 @@ def test_the_best_ten_are_the_same(
     assert np.mean(shared) >= 0.97
     assert min(shared) >= 0.7
     assert firsts >= 0.95 * len(shared)
+
+
+def test_mistyped_questions_are_understood_alike(both: Both, embedder: PackagedEmbedder) -> None:
+    wrong = [mistyped(text) for text in questions()]
+    assert len(set(wrong) - set(questions())) > 50
+    shared = [overlap(both.embedded.search(one), both.elastic.search(one)) for one in asked(embedder, wrong)]
+    print(f"mistyped, top 10 shared: {np.mean(shared):.3f}, worst {min(shared)}")
+    assert np.mean(shared) >= 0.97
 
 
 def test_both_scores_are_by_the_same_measure(both: Both, embedder: PackagedEmbedder) -> None:

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run check test chaos fuzz bench-queue bench-parse bench-quality lock clean
+.PHONY: help install install-dev run check test test-code test-product chaos fuzz bench-queue bench-parse bench-quality lock clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,10 +24,15 @@ check: install-dev  ## ruff, mypy --strict, import-linter and the unit tests
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/unit
 
-test: install-dev  ## install what the tests need and run all of them, after `make check`
+test: install-dev  ## install what the tests need, run `make check` and all tests, in two lanes side by side
 	@bash tests/servers/install.sh
-	@$(MAKE) --no-print-directory check
-	$(BIN)/pytest -q --ignore=tests/unit
+	@$(MAKE) --no-print-directory -j2 --output-sync=target test-code test-product
+
+test-code: check
+	$(BIN)/pytest -q tests/integration
+
+test-product: install-dev
+	$(BIN)/pytest -q tests/acceptance tests/chaos
 
 chaos: install-dev  ## ten minutes of kills, flushes and restarts under load (ARGS="--seconds 120 --seed 7")
 	@bash tests/servers/install.sh

@@ -69,13 +69,14 @@ def _pattern(text: str) -> str:
     """The line without its numbers. A number before the words counts as one behind them: facing pages have theirs on
     different sides."""
     pattern = _DIGITS.sub("#", text)
-    return f"{pattern[2:]} #" if pattern.startswith("# ") else pattern
+    return f"{pattern[2:]} #" if pattern.startswith("# ") and text[0] != "#" else pattern
 
 
 def _numbers(text: str) -> tuple[int, ...]:
     """In the order in which they stand in the pattern."""
     numbers = tuple([int(digits[:9]) for digits in _DIGITS.findall(text)])
-    return (*numbers[1:], numbers[0]) if _DIGITS.sub("#", text).startswith("# ") else numbers
+    leads = _DIGITS.sub("#", text).startswith("# ") and text[0] != "#"
+    return (*numbers[1:], numbers[0]) if leads else numbers
 
 
 def _edge_lines(page: Page) -> Iterator[Line]:

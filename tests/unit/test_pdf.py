@@ -151,6 +151,12 @@ def test_known_headers_and_footers_are_left_out_where_no_gap_parts_them(tmp_path
     assert pdfs.sentence(2, 56) in text
 
 
+def test_a_margin_line_that_begins_with_a_number_sign(tmp_path: Path) -> None:
+    pages = [["# of the report", *[""] * 8, f"The one sentence of page {page}.", *[""] * 42] for page in range(1, 7)]
+    text = _text(_read(pdfs.write_lines(tmp_path / "a.pdf", pages)))
+    assert [f"The one sentence of page {page}." in text for page in range(1, 7)] == [True] * 6
+
+
 def test_lines_repeated_on_one_page_are_no_headers(tmp_path: Path) -> None:
     lines = ["Draft", "Draft", *[""] * 8, "The one sentence of this page.", *[""] * 42, "Draft", "Draft"]
     (*blocks,) = _read(pdfs.write_lines(tmp_path / "a.pdf", [lines]))

@@ -52,11 +52,13 @@ def variant(source: Path, number: int) -> Path:
 
 
 def time_of_one_document(instance: Instance, dataset_id: str, path: Path) -> float:
+    """From the call that starts its parse until the rows say DONE: how often we look takes no part in it."""
     document_id = instance.upload(dataset_id, path)
-    began_s = time.monotonic()
+    began_ms = time.time() * 1000
     assert instance.parse(dataset_id, document_id) == {"code": 0}
     assert instance.wait_ended(dataset_id, document_id, 120)["run"] == "DONE"
-    return time.monotonic() - began_s
+    ((ended_ms,),) = instance.query("SELECT MAX(at_ms) FROM task_event WHERE doc_id = ?", document_id)
+    return (ended_ms - began_ms) / 1000
 
 
 def test_a_single_document_passes_another_tenants_five_thousand_tasks(instance: Instance, tmp_path: Path) -> None:

@@ -100,8 +100,10 @@ class Relay:
         repaired = self._rows.unmark(taken | (set(marked) - standing))
         if left_over:
             self._messages.ack(left_over)
-        alive = {beat.said.get("owner") for beat in self._messages.executors() if beat.is_alive}
-        for consumer in self._messages.idle_consumers(_CONSUMER_IDLE_MS) - alive - {self._holder}:
+        alive = [beat.said for beat in self._messages.executors() if beat.is_alive]
+        self._window.in_hand = sum(int(said.get("slots_used", 0)) for said in alive)
+        owners = {said.get("owner") for said in alive}
+        for consumer in self._messages.idle_consumers(_CONSUMER_IDLE_MS) - owners - {self._holder}:
             self._messages.forget_consumer(consumer)
         if repaired:
             log.warning("relay: %d published tasks were nowhere in the streams and are sent again", repaired)

@@ -10,20 +10,22 @@ _LARGEST = 4096
 _AHEAD_S = 0.1
 # What was taken longer ago than about this counts for little in the speed that is measured.
 _MEMORY_S = 1.0
-# Of slow tasks the executors have enough in hand; what stands in the streams counts only for fast ones.
-_IN_HAND = 12
+# Of slow tasks the executors have enough in hand: up to so many need not stand in the streams.
+_MOST_IN_HAND = 12
 # Speed is believed only as far as it was watched: a short burst into free slots is no speed.
 _DOUBT_S = 0.05
 
 
 class StreamWindow:
-    """By how fast executors took tasks while there were enough of them."""
+    """By how fast executors took tasks while there were enough of them. `in_hand` is how many they hold: executors
+    that are kept waiting hold few, and then as many more stand ready for them."""
 
     def __init__(self, least: int) -> None:
         self._least = least
         self._taken = 0.0
         self._watched_s = 0.0
         self._looked_s: float | None = None
+        self.in_hand = 0
 
     def fit(self, taken: int, now_s: float, *, was_full: bool) -> int:
         """The size from now on. `taken` since the last call, before which the streams were full or not."""
@@ -33,4 +35,4 @@ class StreamWindow:
         self._taken = self._taken * kept + taken
         self._watched_s = self._watched_s * kept + (passed_s if was_full else 0.0)
         speed = self._taken / (self._watched_s + _DOUBT_S)
-        return max(self._least, min(int(speed * _AHEAD_S) - _IN_HAND, _LARGEST))
+        return max(self._least, min(int(speed * _AHEAD_S) - min(self.in_hand, _MOST_IN_HAND), _LARGEST))

@@ -23,7 +23,16 @@ def test_it_holds_a_tenth_of_a_second_of_work() -> None:
 
 
 def test_of_slow_tasks_there_are_enough_in_hand() -> None:
-    assert taken_steadily(StreamWindow(2), 100, 5.0) == 2
+    window = StreamWindow(2)
+    window.in_hand = 400
+    assert taken_steadily(window, 100, 5.0) == 2
+    fast = StreamWindow(2)
+    fast.in_hand = 400
+    assert taken_steadily(fast, 4000, 5.0) > 350
+
+
+def test_executors_that_are_kept_waiting_get_more() -> None:
+    assert taken_steadily(StreamWindow(2), 100, 5.0) > 7
 
 
 def test_it_grows_within_a_few_turns() -> None:
@@ -32,6 +41,7 @@ def test_it_grows_within_a_few_turns() -> None:
 
 def test_a_burst_into_free_slots_is_no_speed() -> None:
     window = StreamWindow(2)
+    window.in_hand = 12
     window.fit(0, 100.0, was_full=False)
     assert window.fit(12, 100.05, was_full=True) == 2
 

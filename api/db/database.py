@@ -23,6 +23,7 @@ import peewee
 from peewee import Database, MySQLDatabase, SqliteDatabase
 
 from api.db.models import MODELS, database_proxy
+from api.db.wal_checkpoint import Checkpointer
 from common.errors import RowsUnavailable, SettingsError
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class Rows:
         self.is_sqlite = lock_path is not None
         self._lock_path = lock_path
         self._local = threading.local()
+        self._checkpointer = Checkpointer(Path(str(db.database)), lock_path) if lock_path is not None else None
 
     @property
     def now_ms(self) -> str:
@@ -145,11 +147,13 @@ class Rows:
 
     def _write_once(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         self._local.callbacks = []
-        if not self.is_sqlite:
+        if self._checkpointer is None:
             with self.db.atomic():
                 return self._up_to_commit(fn, *args, **kwargs)
         with self._file_lock(), self.db.atomic("IMMEDIATE"):
-            return self._up_to_commit(fn, *args, **kwargs)
+            result = self._up_to_commit(fn, *args, **kwargs)
+        self._checkpointer.look()
+        return result
 
     def _up_to_commit(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         result = fn(*args, **kwargs)
@@ -207,8 +211,7 @@ def _sqlite(path: Path) -> Database:
         "busy_timeout": 30_000,
         "cache_size": -32_000,
     }
-    # A checkpoint syncs to disk: at most every 32 MB of changes.
-    pragmas["wal_autocheckpoint"] = 8000
+    pragmas["wal_autocheckpoint"] = 0  # by the Checkpointer
     return SqliteDatabase(str(path), pragmas=pragmas, timeout=30)
 
 

@@ -225,8 +225,8 @@ def _open(name: str, folder: Path, queue_url: str, options: Options, stack: Exit
 
 
 HEADINGS = (
-    "system", "jobs/s from a backlog", "times Celery", "times the fastest peer", "pickup p50 / p99 ms", "submits/s, one by one", "batched",
-    "idle % of a core", "Valkey bytes a job",
+    "system", "jobs/s from a backlog", "times Celery", "times the fastest peer", "pickup p50 / p99 ms",
+    "submits/s, one by one", "batched", "idle % of a core", "Valkey bytes a job",
 )  # fmt: skip
 
 
@@ -279,7 +279,7 @@ def write_results(found: dict[str, Figures], options: Options, command: str) -> 
         "systems": {
             name: {"rate": f.rate, "pickup_p50_ms": f.pickup_p50_ms, "pickup_p99_ms": f.pickup_p99_ms, **asdict(f)}
             for name, f in found.items()
-        },  # fmt: skip
+        },
     }
     RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
@@ -308,12 +308,12 @@ def write_page(found: dict[str, Figures], command: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.queue", description=__doc__)
-    parser.add_argument("--tasks", type=int, default=10_000, help="jobs of a backlog")
+    parser.add_argument("--tasks", type=int, default=20_000, help="jobs of a backlog")
     parser.add_argument("--single", type=int, default=3_000, help="jobs that are submitted one by one")
     parser.add_argument("--queued", type=int, default=100_000, help="jobs that wait while memory is measured")
-    parser.add_argument("--samples", type=int, default=60, help="pickups after each backlog")
+    parser.add_argument("--samples", type=int, default=80, help="pickups after each backlog")
     parser.add_argument("--idle", type=float, default=20.0, dest="idle_s", help="seconds of doing nothing")
-    parser.add_argument("--rounds", type=int, default=7, help="backlogs; the median counts")
+    parser.add_argument("--rounds", type=int, default=5, help="backlogs; the median counts")
     parser.add_argument("--slots", type=int, default=200, help="slots of a Pagemill executor")
     parser.add_argument("--only", nargs="*", default=[], help="parts of the names of systems; writes no results")
     asked = vars(parser.parse_args())

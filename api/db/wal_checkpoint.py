@@ -1,5 +1,5 @@
-"""Moving SQLite's log of changes into the database file, beside the writers. SQLite itself would do it inside somebody's
-commit, and whoever wants to write meanwhile would wait for the disk."""
+"""Moving SQLite's log of changes into the database file, beside the writers. SQLite itself would do it inside a commit,
+and whoever wants to write meanwhile would wait for the disk."""
 
 from __future__ import annotations
 

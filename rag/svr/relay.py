@@ -22,7 +22,7 @@ from rag.utils.redis_conn import Queue, Ring
 log = logging.getLogger(__name__)
 ROLE = "relay"
 # Acks alone make the relay fill a large window only once so much of it is free: many at once cost little more than one.
-_LEAST_ROOM = 0.25
+_LEAST_ROOM = 0.5
 _OUTAGE_PAUSE_S = 0.5
 _CONSUMER_IDLE_MS = 60_000
 # How long a drain may have to wait for the thread that waits for the bell.

@@ -7,7 +7,7 @@ import math
 
 _LARGEST = 4096
 # How long the relay may take for a turn without an executor running dry.
-_AHEAD_S = 0.1
+_AHEAD_S = 0.25
 # What was taken longer ago than about this counts for little in the speed that is measured.
 _MEMORY_S = 1.0
 # Of slow tasks the executors have enough in hand: up to so many need not stand in the streams.

@@ -49,16 +49,14 @@ from rag.utils.redis_conn import Queue
 
 log = logging.getLogger(__name__)
 
-_SWITCH_S = 0.0005
+_GC_THRESHOLDS = (20_000, 20, 50)
 
 
 def run_executor(settings: Settings, name: str, boot: str) -> None:
     """Run until SIGTERM or SIGINT. `name` and `boot` together are the owner of every claim."""
-    # The threads of the rows and of the queue wait for the interpreter between short calls into their libraries: while
-    # one does so inside a transaction, every other executor waits as well.
-    sys.setswitchinterval(_SWITCH_S)
-    # What was loaded stays: the garbage collector need not look at it every few seconds.
+    # What was loaded stays, and tasks leave no cycles behind: the collector need not look often.
     gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
     trio.run(partial(Executor(settings, name, boot).run))
 
 

@@ -11,9 +11,9 @@ _AHEAD_S = 0.25
 # What was taken longer ago than about this counts for little in the speed that is measured.
 _MEMORY_S = 1.0
 # Of slow tasks the executors have enough in hand: up to so many need not stand in the streams.
-_MOST_IN_HAND = 12
+_MOST_IN_HAND = 30
 # Speed is believed only as far as it was watched: a short burst into free slots is no speed.
-_DOUBT_S = 0.05
+_DOUBT_S = 0.2
 
 
 class StreamWindow:

@@ -19,7 +19,7 @@ def test_it_is_the_least_while_nothing_is_taken() -> None:
 
 
 def test_it_holds_a_quarter_of_a_second_of_work() -> None:
-    assert 850 < taken_steadily(StreamWindow(2), 4000, 5.0) < 1050
+    assert 800 < taken_steadily(StreamWindow(2), 4000, 5.0) < 1050
 
 
 def test_of_slow_tasks_there_are_enough_in_hand() -> None:

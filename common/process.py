@@ -6,8 +6,11 @@ import ctypes
 import os
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def die_with_parent(signum: signal.Signals, parent_pid: int) -> None:
@@ -23,3 +26,13 @@ def die_with_parent(signum: signal.Signals, parent_pid: int) -> None:
             raise OSError(error, f"prctl: {os.strerror(error)}")
     if os.getppid() != parent_pid:
         raise ProcessLookupError(f"the parent process {parent_pid} is gone")
+
+
+def stand_back(nice: int) -> None:
+    """Let every other process have the processor first. To be called by the leader of a session.
+
+    Where Linux shares the processor between sessions, `nice` counts only within one: there the session as a whole is
+    made to stand back. Where it does not, or may not be told, there is no such file, or it can't be written."""
+    os.nice(nice)
+    with suppress(OSError):
+        _AUTOGROUP.write_text(str(nice), encoding="ascii")

@@ -20,7 +20,7 @@ from typing import BinaryIO
 import msgspec
 
 from common.errors import AttemptFailed, PagemillError, ParserLost
-from common.process import die_with_parent
+from common.process import die_with_parent, stand_back
 from common.settings import EmbeddingSettings
 from rag.flow.chunk import Chunk
 from rag.flow.chunker import Chunker
@@ -52,7 +52,7 @@ from rag.utils.terms import analyse
 
 PART_CHUNKS = 1000
 PROGRESS_EVERY_S = 0.25
-_NICE = 5
+_NICE = 15
 
 Send = Callable[[Reply], None]
 
@@ -215,7 +215,7 @@ def _options() -> argparse.Namespace:
 def _limit(memory_mb: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
-    os.nice(_NICE)
+    stand_back(_NICE)
 
 
 def _take_pipes(*, quiet: bool) -> tuple[BinaryIO, BinaryIO]:

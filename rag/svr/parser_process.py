@@ -47,7 +47,8 @@ class ParserProcess:
                 stdout=child_out,
                 env={**environ, **_SINGLE_THREADED},
                 cwd=ROOT,
-                process_group=0,  # a Ctrl-C is for the executor, which ends its children itself
+                # A Ctrl-C is for the executor, which ends its children itself; and see common.process.stand_back.
+                start_new_session=True,
             )
         except OSError:
             os.close(to_child)

@@ -124,7 +124,7 @@ class EmbeddingSettings(_Section):
 class ExecutorSettings(_Section):
     processes: int = Field(0, ge=0, description="Executors that `pagemill up` runs; 0: one per core.")
     max_concurrent_tasks: Positive = Field(
-        6, description="Tasks in work at once in one executor; now and then two more."
+        6, description="Tasks in work at once in one executor; now and then up to four more."
     )
     max_parsers: Positive = Field(1, description="Parser processes of one executor.")
     max_embedders: Positive = Field(1, description="Calls of the packaged model at once in one executor.")

@@ -177,7 +177,7 @@ def _facts(settings: Settings) -> dict[str, Any]:
     try:
         queue = open_queue(settings)
         executors = [{**b.said, "age_s": b.age_s, "alive": b.is_alive} for b in queue.executors()]
-        streams = {s.priority: {"length": s.length, "pending": s.pending} for s in queue.states()}
+        streams = {s.name: {"length": s.length, "pending": s.pending} for s in queue.states()}
     except PagemillError:
         executors, streams = [], {}
     # A queue elsewhere may have executors of other hosts; our own goes down with `pagemill up`.

@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 
 # How often it looks without having heard the bell.
 _LOOK_S = 0.5
-# Where somebody waits for a commit, the pause before it is so many times the CPU time of the last: any number of
-# documents that end one by one must not make it commit all the time.
+# After a commit that was made early, since somebody waited for it, the next early one comes so many times its CPU time
+# later: any number of documents that end one by one must not make it commit all the time.
 _PAUSE_PER_CPU = 2.0
 _PAUSE_AFTER_ERROR_S = 1.0
 _COMPACT_SLICE = 5000
@@ -76,6 +76,7 @@ class Indexer:
         """Index until `stop` is set; the commit under way is finished first. Outages are waited out."""
         self._folder.create()
         bell = Bell(self._folder)
+        is_early = False
         try:
             while not stop.is_set():
                 began, began_cpu = time.monotonic(), time.process_time()
@@ -89,7 +90,8 @@ class Indexer:
                     bell.wait_rung(_LOOK_S)
                 elif done < self._config.slice_rows:
                     left_s = began + self._config.commit_s - time.monotonic()
-                    _pause(bell, left_s, _PAUSE_PER_CPU * (time.process_time() - began_cpu))
+                    least_s = _PAUSE_PER_CPU * (time.process_time() - began_cpu) if is_early else 0.0
+                    is_early = _pause(bell, left_s, least_s)
         finally:
             bell.close()
             self.close()
@@ -274,11 +276,13 @@ def _note(number: int, frame: FrameType | None) -> None:
     logger.info("told to stop by %s", signal.Signals(number).name)
 
 
-def _pause(bell: Bell, longest_s: float, least_s: float) -> None:
-    """Let entries gather for the next commit, but not for long when somebody waits for it."""
+def _pause(bell: Bell, longest_s: float, least_s: float) -> bool:
+    """Let entries gather for the next commit, but not for long when somebody waits for it. Whether somebody does."""
     began = time.monotonic()
-    if bell.wait_awaited(longest_s):
+    is_awaited = bell.wait_awaited(longest_s)
+    if is_awaited:
         time.sleep(max(0.0, began + min(least_s, longest_s) - time.monotonic()))
+    return is_awaited
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
-"""Brings messages from the streams to the database thread as claims. A thread of its own waits in blocking reads, so
-that nothing polls; it asks for no more than there are free slots. Messages are acked once the claim has committed."""
+"""Brings messages from the streams to the database thread as claims. Two threads of its own wait in blocking reads, so
+that nothing polls: one asks for no more than there are free slots, the other reads the express stream and may go a
+little beyond them. Messages are acked once the claim has committed."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ from rag.utils.redis_conn import Message, Queue
 log = logging.getLogger(__name__)
 _WAIT_S = 1.0
 _OUTAGE_PAUSE_S = 0.5
+# Whose tasks come by the express stream stands in line for the parser all the same, but not for a slot before that.
+_EXPRESS_BEYOND = 4
 
 
 class Slots:
@@ -26,17 +29,25 @@ class Slots:
     def __init__(self, count: int) -> None:
         self.count = count
         self._free = count
+        self._closed = False
         self._changed = threading.Condition()
 
     @property
     def used(self) -> int:
         return self.count - self._free
 
-    def wait_free(self) -> int:
+    def wait_free(self, beyond: int = 0) -> int:
+        """How many may be taken now, and `beyond` so many more; 0 once closed."""
         with self._changed:
-            while self._free <= 0:
+            while self._free + beyond <= 0 and not self._closed:
                 self._changed.wait()
-            return self._free
+            return 0 if self._closed else self._free + beyond
+
+    def close(self) -> None:
+        """Let nobody wait any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
     def take(self, count: int) -> None:
         with self._changed:
@@ -68,27 +79,31 @@ class MessageReader:
         self._owner = owner
         self._on_claimed = on_claimed
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._read_loop, name="reader", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._read_loop, args=(self._read, 0), name="reader", daemon=True),
+            threading.Thread(
+                target=self._read_loop, args=(self._read_express, _EXPRESS_BEYOND), name="express reader", daemon=True
+            ),
+        ]
 
     def start(self) -> None:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """Ask for nothing more. What is already read is still claimed."""
         self._stopping.set()
-        self._slots.give(1)  # wakes a reader that waits for a slot; nothing is claimed with it any more
+        self._slots.close()
 
     def join(self) -> None:
-        """Wait until the thread has ended; from then on nothing more is read."""
-        self._thread.join()
+        """Wait until the threads have ended; from then on nothing more is read."""
+        for thread in self._threads:
+            thread.join()
 
-    def _read_loop(self) -> None:
-        while True:
-            free = self._slots.wait_free()
-            if self._stopping.is_set():
-                return
+    def _read_loop(self, read: Callable[[int], list[Message]], beyond: int) -> None:
+        while (free := self._slots.wait_free(beyond)) > 0:
             try:
-                found = self._read(free)
+                found = read(free)
             except QueueUnavailable as exc:
                 log.warning("%s", exc)
                 self._stopping.wait(_OUTAGE_PAUSE_S)
@@ -103,6 +118,9 @@ class MessageReader:
             return found
         # It may bring one message of each stream, more than there are slots: they are taken, and the slots owed.
         return self._messages.wait_messages(self._owner, _WAIT_S)
+
+    def _read_express(self, _: int) -> list[Message]:
+        return self._messages.wait_express(self._owner, _WAIT_S)
 
     def _claim(self, found: Sequence[Message]) -> None:
         sent_s = steady_s()

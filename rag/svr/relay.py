@@ -17,12 +17,16 @@ from common.errors import Outage, SettingsError
 from common.settings import RelaySettings
 from rag.svr.role_loop import Leadership, Role
 from rag.svr.stream_window import StreamWindow
-from rag.utils.redis_conn import Queue, Ring
+from rag.utils.redis_conn import EXPRESS, Queue, Ring
 
 log = logging.getLogger(__name__)
 ROLE = "relay"
 # Acks alone make the relay fill a large window only once so much of it is free: many at once cost little more than one.
 _LEAST_ROOM = 0.5
+# So many tasks of a tenant may be in work or published before it has to wait for its turn, and so many of all tenants
+# may be in the express stream.
+_EXPRESS_EACH = 2
+_EXPRESS_STANDING = 4
 _OUTAGE_PAUSE_S = 0.5
 _CONSUMER_IDLE_MS = 60_000
 # How long a drain may have to wait for the thread that waits for the bell.
@@ -78,7 +82,8 @@ class Relay:
 
     def publish(self) -> int:
         """Fill the streams up to the window. Returns how many tasks were published."""
-        standing = self._messages.standing()
+        found = self._messages.standing()
+        standing = found.in_turn
         taken = max(0, self._left_standing - standing)
         window = self._window.fit(taken, time.monotonic(), was_full=self._is_full)
         room = window - standing
@@ -88,6 +93,13 @@ class Relay:
             self._messages.publish([(c.priority, c.task_id) for c in chosen])
         self._left_standing = standing + len(chosen)
         self._is_full = not worth_it or len(chosen) >= room
+        return len(chosen) + (self._publish_express(_EXPRESS_STANDING - found.express) if self._is_full else 0)
+
+    def _publish_express(self, room: int) -> int:
+        """With the window full: whoever has next to nothing in work need not wait until there is room in it."""
+        chosen = self._rows.mark_express(room, _EXPRESS_EACH)
+        if chosen:
+            self._messages.publish([(EXPRESS, c.task_id) for c in chosen])
         return len(chosen)
 
     def repair(self) -> int:

@@ -3,6 +3,7 @@
 Keys, all under one hash tag so that they live on one node of a cluster:
 
     {ns}:tasks:<priority>   stream   one entry per published task, field `id`; group `executors`
+    {ns}:tasks:express      stream   the same, for the first tasks of tenants that have none in work
     {ns}:bell               list     at most one element: tasks wait to be published
     {ns}:room               list     at most one element: messages were acknowledged, so there is room for more
     {ns}:cancelled          stream   ids of running tasks that were cancelled; the last thousand
@@ -30,6 +31,8 @@ from common.task_state import Priority
 
 GROUP = "executors"
 PRIORITIES = tuple(sorted((int(p) for p in Priority), reverse=True))
+# In place of a priority: executors read this stream also when all of their slots are taken.
+EXPRESS = max(PRIORITIES) + 1
 _CANCELLED_KEPT = 1000
 # One command of many arguments costs this side a tenth of as many commands.
 _ADD_ALL = "for _, id in ipairs(ARGV) do redis.call('XADD', KEYS[1], '*', 'id', id) end"
@@ -55,10 +58,18 @@ class Message:
 
 
 @dataclass(frozen=True)
-class StreamState:
-    """What one stream holds: entries in all, and of these delivered but not acknowledged."""
+class Standing:
+    """How many messages stand in the streams, delivered or not."""
 
-    priority: int
+    in_turn: int
+    express: int
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """What one stream holds: entries in all, and of these delivered but not acknowledged. Its name is the priority."""
+
+    name: str
     length: int
     pending: int
 
@@ -92,7 +103,7 @@ class Queue:
         )
         self._add_all = self._redis.register_script(_ADD_ALL)
         tag = "{" + namespace + "}"
-        self._streams = {p: f"{tag}:tasks:{p}" for p in PRIORITIES}
+        self._streams = {EXPRESS: f"{tag}:tasks:express"} | {p: f"{tag}:tasks:{p}" for p in PRIORITIES}
         self._bell = f"{tag}:bell"
         self._room = f"{tag}:room"
         self._cancelled = f"{tag}:cancelled"
@@ -108,7 +119,7 @@ class Queue:
     # Publishing
 
     def publish(self, tasks: Sequence[tuple[int, str]]) -> None:
-        """Add (priority, task id) pairs, in one round trip a priority."""
+        """Add pairs of a priority, or EXPRESS, and a task's id, in one round trip a stream."""
         by_stream: dict[str, list[str]] = defaultdict(list)
         for priority, task_id in tasks:
             by_stream[self._streams[priority]].append(task_id)
@@ -147,6 +158,10 @@ class Queue:
     def wait_messages(self, consumer: str, timeout_s: float) -> list[Message]:
         """Block until something comes or the time is up. COUNT is per stream: at most one message of each."""
         return self._read_group(consumer, PRIORITIES, 1, timeout_s)
+
+    def wait_express(self, consumer: str, timeout_s: float) -> list[Message]:
+        """The next one only: two of a document are best read by two executors."""
+        return self._read_group(consumer, [EXPRESS], 1, timeout_s)
 
     def ack(self, messages: Sequence[Message]) -> None:
         """Acknowledge and delete together: what is claimed is the lease's, not the stream's. Rings the relay in the
@@ -208,20 +223,20 @@ class Queue:
                 (idle if gone else busy).add(known["name"])
         return idle - busy
 
-    def standing(self) -> int:
-        """How many messages stand in the streams, delivered or not."""
+    def standing(self) -> Standing:
         with _translated(), self._redis.pipeline(transaction=False) as pipe:
             for stream in self._streams.values():
                 pipe.xlen(stream)
-            return sum(int(length) for length in pipe.execute())
+            lengths = dict(zip(self._streams, map(int, pipe.execute()), strict=True))
+        return Standing(sum(lengths[p] for p in PRIORITIES), lengths[EXPRESS])
 
     def states(self) -> list[StreamState]:
         found = []
-        for priority, stream in self._streams.items():
+        for stream in self._streams.values():
             self._ensure_group(stream)
             with _translated():
                 pending = self._redis.xpending(stream, GROUP)["pending"]
-                found.append(StreamState(priority, int(self._redis.xlen(stream)), int(pending)))
+                found.append(StreamState(stream.rpartition(":")[2], int(self._redis.xlen(stream)), int(pending)))
         return found
 
     # Cancels

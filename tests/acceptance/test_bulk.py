@@ -89,8 +89,9 @@ def test_a_single_document_passes_another_tenants_five_thousand_tasks(instance: 
         f" ratio {crowded / alone:.2f}; a task of the bulk takes {task_s:.2f} s"
     )
     assert waiting > 1000, "the bulk was over before the measure was"
-    # In turns it is about twice; behind the bulk it would be a minute. The machine may be busy with other things.
-    assert crowded <= 5 * alone + task_s + 0.5
+    print(f"twice its time alone and one task: {2 * alone + task_s:.2f} s")
+    # Behind the bulk it would be a minute. The machine may be busy with other things.
+    assert crowded <= 4 * alone + 2 * task_s + 0.2
 
 
 def test_the_executors_memory_stays_flat_over_thousands_of_tasks(instance: Instance) -> None:

@@ -1043,7 +1043,7 @@ def test_what_a_leader_marked_and_never_sent_is_sent_by_the_next(
     with pytest.raises(Killed):
         relay_of(world, old_queue, "e1:killed").run_once()
     assert Task.get_by_id(task_id).published_at > 0
-    assert queue.standing() == 0
+    assert queue.standing().in_turn == 0
     wait_until(relay_of(world, queue, "e2:next").run_once)
     assert [m.task_id for m in read(queue)] == [task_id]
 
@@ -1076,7 +1076,7 @@ def test_a_leader_that_wakes_after_another_sent_its_choice_sends_it_twice_and_it
     assert world.claim(task_id, owner="e3:c") == []
     queue.ack(second)
     assert (Task.get_by_id(task_id).claim_no, Task.get_by_id(task_id).owner) == (1, "e1:boot")
-    assert (world.tasks.apply([Renew((claimed.held,))]), queue.standing()) == ([{task_id}], 0)
+    assert (world.tasks.apply([Renew((claimed.held,))]), queue.standing().in_turn) == ([{task_id}], 0)
 
 
 def test_a_leader_that_wakes_before_it_marks_marks_nothing_that_runs(
@@ -1108,7 +1108,7 @@ def test_a_task_that_is_cancelled_between_publish_and_claim_is_refused_and_not_s
     assert world.parsing.stop([Task.get_by_id(task_id).doc_id])
     assert world.claim(task_id) == []
     queue.ack(messages)
-    assert (relay.publish(), relay.repair(), queue.standing()) == (0, 0, 0)
+    assert (relay.publish(), relay.repair(), queue.standing().in_turn) == (0, 0, 0)
     assert state(task_id) == TaskState.CANCEL
 
 
@@ -1127,7 +1127,7 @@ def test_a_task_that_is_cancelled_between_the_choice_and_its_mark_is_refused(
     messages = read(queue)
     assert world.claim(task_id) == []
     queue.ack(messages)
-    assert (relay.repair(), queue.standing()) == (0, 0)
+    assert (relay.repair(), queue.standing().in_turn) == (0, 0)
 
 
 def test_a_task_that_is_paused_and_resumed_while_it_is_published_is_claimed_once(world: World, queue: Queue) -> None:

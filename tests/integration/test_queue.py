@@ -104,7 +104,7 @@ def test_an_entry_that_is_no_task_is_read_and_can_be_acked(queue: Queue) -> None
     (message,) = queue.read("e1", 5)
     assert message.task_id == ""
     queue.ack([message])
-    assert queue.standing() == 0
+    assert queue.standing().in_turn == 0
 
 
 def test_an_entry_that_reaches_nobody_any_more_is_removed(queue: Queue) -> None:
@@ -114,7 +114,7 @@ def test_an_entry_that_reaches_nobody_any_more_is_removed(queue: Queue) -> None:
     assert [m.task_id for m in queue.read("e1", 1)] == ["held"]
     queue._redis.xgroup_delconsumer(queue._streams[Priority.NORMAL], "executors", "gone")
     assert queue.undelivered() == {"held", "new"}
-    assert queue.standing() == 2
+    assert queue.standing().in_turn == 2
 
 
 def test_the_bell_rings_once_for_many(queue: Queue) -> None:

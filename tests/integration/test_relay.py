@@ -12,8 +12,8 @@ from common.ids import new_id
 from common.settings import RelaySettings
 from common.task_state import Priority
 from rag.svr.relay import Relay, RelayConfig
-from rag.utils.redis_conn import Queue
-from tests.waiting import wait_until
+from rag.utils.redis_conn import Queue, Standing
+from tests.waiting import wait_for, wait_until
 from tests.world import World
 
 
@@ -98,6 +98,70 @@ def test_the_window_follows_what_was_taken(world: World, queue: Queue, monkeypat
     assert published[-1] > 16
     now_s += 60.0
     assert relay.publish() == 8  # that speed is long ago
+
+
+def express(queue: Queue) -> list[str]:
+    """The first of all reads makes the group and finds nothing."""
+    return [m.task_id for _ in range(10) for m in queue.wait_express("probe", 0.01)]
+
+
+def full_window(world: World, queue: Queue) -> Relay:
+    """A relay that has published as many tasks of one tenant as may stand in the streams."""
+    world.parsing.start([world.document() for _ in range(20)])
+    relay = relay_of(world, queue, window=4)
+    assert relay.publish() == 4
+    return relay
+
+
+def test_a_tenant_with_nothing_in_work_need_not_wait_for_room(world: World, queue: Queue) -> None:
+    relay = full_window(world, queue)
+    newcomer = new_id()
+    kb_id = world.dataset(newcomer)
+    docs = [world.document(tenant_id=newcomer, kb_id=kb_id) for _ in range(3)]
+    world.parsing.start(docs)
+    assert relay.publish() == 2, "from the third on it has to wait for its turn"
+    sent = express(queue)
+    assert len(sent) == 2, sent
+    assert set(sent) < {t for d in docs for t in world.pending(d)}
+    assert relay.publish() == 0, "those are still under way"
+    assert len(standing(queue)) == 4
+
+
+def test_one_tenant_alone_has_no_express(world: World, queue: Queue) -> None:
+    relay = full_window(world, queue)
+    assert relay.publish() == 0
+    assert queue.standing() == Standing(in_turn=4, express=0)
+
+
+def test_few_stand_in_the_express_stream(world: World, queue: Queue) -> None:
+    relay = full_window(world, queue)
+    for _ in range(5):
+        tenant_id = new_id()
+        kb_id = world.dataset(tenant_id)
+        world.parsing.start([world.document(tenant_id=tenant_id, kb_id=kb_id) for _ in range(2)])
+    assert (relay.publish(), relay.publish()) == (4, 0)
+    read = wait_for(lambda: queue.wait_express("e1", 0.01))
+    queue.ack(read)
+    assert (relay.publish(), queue.standing().express) == (1, 4)
+
+
+def test_a_flush_of_the_express_stream_is_repaired(world: World, queue: Queue) -> None:
+    full_window(world, queue)
+    tenant_id = new_id()
+    doc_id = world.document(tenant_id=tenant_id, kb_id=world.dataset(tenant_id))
+    world.parsing.start([doc_id])
+    relay = relay_of(world, queue, unmark_after_s=0.001, window=4)
+    assert relay.publish() == 1
+    queue._redis.flushall()
+    found: set[str] = set()
+
+    def sent_again() -> bool:
+        relay.repair()
+        found.update(standing(queue), express(queue))
+        return set(world.pending(doc_id)) <= found
+
+    wait_until(sent_again, what="the task to be sent again")
+    assert len(found) > 1, "and what stood in the window"
 
 
 def test_a_flush_is_repaired(world: World, queue: Queue) -> None:

@@ -1,0 +1,46 @@
+"""How many tasks an executor may take."""
+
+from __future__ import annotations
+
+import threading
+
+from rag.svr.message_reader import Slots
+from tests.waiting import PATIENCE_S
+
+
+def test_free_ones_are_counted_and_some_may_be_taken_beyond_them() -> None:
+    slots = Slots(3)
+    slots.take(2)
+    assert (slots.used, slots.wait_free(), slots.wait_free(2)) == (2, 1, 3)
+    slots.take(1)
+    assert slots.wait_free(2) == 2
+    slots.take(1)
+    assert slots.wait_free(2) == 1
+    slots.give(2)
+    assert slots.wait_free() == 1
+
+
+def test_who_waits_is_woken_by_a_slot() -> None:
+    slots = Slots(1)
+    slots.take(1)
+    found: list[int] = []
+    waiter = threading.Thread(target=lambda: found.append(slots.wait_free()))
+    waiter.start()
+    slots.give(1)
+    waiter.join(PATIENCE_S)
+    assert found == [1]
+
+
+def test_closing_lets_everybody_go_however_many_are_owed() -> None:
+    slots = Slots(1)
+    slots.take(5)
+    found: list[int] = []
+    waiters = [threading.Thread(target=lambda beyond=b: found.append(slots.wait_free(beyond))) for b in (0, 2)]
+    for waiter in waiters:
+        waiter.start()
+    slots.close()
+    for waiter in waiters:
+        waiter.join(PATIENCE_S)
+    assert found == [0, 0]
+    slots.give(5)
+    assert slots.wait_free() == 0

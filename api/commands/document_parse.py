@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +17,7 @@ from api.apps.requests import CreateDataset
 from api.commands import parse_output
 from api.commands.options import err, is_utf8, out, printable, say
 from api.commands.parse_output import Reading
+from api.commands.spooled_chunks import SpooledChunks
 from api.db.services.parser_defaults import parser_config
 from api.db.services.task_plan import chunk_settings, read_options
 from api.db.services.task_requests import BadRange
@@ -27,7 +29,9 @@ from rag.flow.split import range_text, split
 from rag.parser.blocks import FileKind, Profile, ReadOptions, Unit
 from rag.svr.block_pool import BlockPool
 from rag.svr.parser_pool import Config, ParseJob
+from rag.svr.parser_protocol import ParsedChunk
 from rag.svr.range_reader import read_range
+from rag.utils.embedder import POTION_MAX_TOKENS
 
 METHODS: tuple[str, ...] = get_args(CreateDataset.model_fields["chunk_method"].annotation)
 _RANGE = re.compile(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?")
@@ -81,20 +85,26 @@ def run_parse(settings: Settings, asked: Asked) -> bool:
     """Read the file and print it. False if some of its pages could not be read, which are named on stderr.
 
     Raises a DocumentError or another PagemillError where there is nothing to show."""
-    chunking, options = _how(asked)
+    chunking, options = _how(asked, _largest_chunk(settings))
     _require_file(asked.file)
-    reading = trio.run(_read, settings, asked, chunking, options)
-    if asked.draw is not None:
-        _draw(asked, asked.draw, reading, options)
-    if asked.draw is None or asked.output is not Output.LISTING:
-        _show(asked, reading)
+    with closing(SpooledChunks()) as chunks:
+        reading = trio.run(_read, settings, asked, chunking, options, chunks)
+        if asked.draw is not None:
+            _draw(asked, asked.draw, reading, options)
+        if asked.draw is None or asked.output is not Output.LISTING:
+            _show(asked, reading)
     for bad in reading.failed:
         where = range_text(reading.profile.unit, bad.first, bad.last)
         say(f"pagemill: {where} can't be read: {printable(bad.reason)}", err, "red")
     return not reading.failed
 
 
-def _how(asked: Asked) -> tuple[ChunkSettings, ReadOptions]:
+def _largest_chunk(settings: Settings) -> int:
+    """What the embedding model takes, which is not loaded for it."""
+    return settings.embedding.max_tokens if settings.embedding.url else POTION_MAX_TOKENS
+
+
+def _how(asked: Asked, max_tokens: int) -> tuple[ChunkSettings, ReadOptions]:
     """As a document with this parser_config is read and cut."""
     if asked.method not in METHODS:
         raise typer.BadParameter(f"{printable(asked.method)!r} is none of {', '.join(METHODS)}", param_hint="--method")
@@ -104,7 +114,7 @@ def _how(asked: Asked) -> tuple[ChunkSettings, ReadOptions]:
     config["pages"] = asked.pages
     if asked.password_file is not None:
         config["password"] = _password(asked.password_file)
-    return chunk_settings(asked.method, config), read_options(config)
+    return chunk_settings(asked.method, config, max_tokens), read_options(config)
 
 
 def _password(path: Path) -> str:
@@ -131,34 +141,38 @@ def _require_file(path: Path) -> None:
         raise InvalidInput(f"{shown} can't be read: {reason}") from exc
 
 
-async def _read(settings: Settings, asked: Asked, chunking: ChunkSettings, options: ReadOptions) -> Reading:
+async def _read(
+    settings: Settings, asked: Asked, chunking: ChunkSettings, options: ReadOptions, chunks: SpooledChunks
+) -> Reading:
     """A cancel, as of Ctrl-C, kills the parser process."""
     async with BlockPool(Config.of(settings), with_blocks=asked.needs_blocks) as parsers:
         with err.status(f"reading {printable(asked.file.name)}") as status:
             profile = await parsers.prepare(asked.file, asked.file.name, options)
             if asked.pages and profile.unit not in (Unit.PAGE, Unit.SLIDE):
                 raise InvalidInput(f"{printable(asked.file.name)} has no pages to choose from: leave out --pages")
-            reading = Reading(profile)
+            reading = Reading(profile, chunks=chunks)
             ranges = _ranges(settings, profile, asked.pages)
             for first, last in ranges:
                 status.update(f"reading {range_text(profile.unit, first, last)} of {profile.units}")
                 job = ParseJob(profile, first, last, chunking, options)
-                await _read_one(parsers, asked.file, job, reading, is_all=len(ranges) == 1)
+                chunks.add(await _read_one(parsers, asked.file, job, reading.failed, is_all=len(ranges) == 1))
         reading.blocks = parsers.blocks
     return reading
 
 
-async def _read_one(parsers: BlockPool, file: Path, job: ParseJob, reading: Reading, *, is_all: bool) -> None:
+async def _read_one(
+    parsers: BlockPool, file: Path, job: ParseJob, failed: list[BadRange], *, is_all: bool
+) -> list[ParsedChunk]:
     """A range of which nothing can be read is a bad one among others; the only one is the file's own error."""
     try:
         read = await read_range(parsers, file, job, _ignore, carefully=False, skip_bad=True)
     except _BAD_RANGE as exc:
         if is_all:
             raise
-        reading.failed.append(BadRange(job.from_unit, job.to_unit, exc.code, exc.public_message))
-        return
-    reading.chunks += read.chunks
-    reading.failed += read.failed
+        failed.append(BadRange(job.from_unit, job.to_unit, exc.code, exc.public_message))
+        return []
+    failed += read.failed
+    return read.chunks
 
 
 def _ranges(settings: Settings, profile: Profile, pages: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,7 +68,36 @@ def say(text: str, console: Console = out, style: str = "") -> None:
 
 def print_json(value: object) -> None:
     """Plain JSON, never wrapped or coloured: it is for programs."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    typer.echo(_as_json(value))
+
+
+def print_json_object(fields: Mapping[str, object]) -> None:
+    """The same for an object of which some values are iterators: each becomes a list, an item at a time."""
+    before = "{\n"
+    for name, value in fields.items():
+        typer.echo(f"{before}  {_as_json(name)}: ", nl=False)
+        if isinstance(value, Iterator):
+            _print_list(value)
+        else:
+            typer.echo(_indented(value, 2), nl=False)
+        before = ",\n"
+    typer.echo("\n}" if fields else "{}")
+
+
+def _print_list(items: Iterator[object]) -> None:
+    before, end = "[", "]"
+    for item in items:
+        typer.echo(f"{before}\n    {_indented(item, 4)}", nl=False)
+        before, end = ",", "\n  ]"
+    typer.echo(end if end != "]" else "[]", nl=False)
+
+
+def _indented(value: object, spaces: int) -> str:
+    return _as_json(value).replace("\n", "\n" + " " * spaces)  # no string in it has a line end of its own
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
 
 def print_table(

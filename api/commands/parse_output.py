@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from api.commands.options import out, print_json, printable
+from api.commands.options import out, print_json_object, printable
 from api.db.services.task_requests import BadRange
 from rag.flow.chunk import Chunk
 from rag.flow.contents import Entry, table_of_contents
 from rag.parser.blocks import Block, BlockKind, Profile, Unit
-from rag.svr.parser_protocol import ParsedChunk
 
 _INDENT = (0, 0, 1, 4)
+
+
+class Chunks(Protocol):
+    """In the order of the file, gone through as often as one likes."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Chunk]: ...
 
 
 @dataclass
@@ -28,7 +34,7 @@ class Reading:
 
     profile: Profile
     blocks: list[Block] = field(default_factory=list)
-    chunks: list[ParsedChunk] = field(default_factory=list)
+    chunks: Chunks = ()
     failed: list[BadRange] = field(default_factory=list)
 
 
@@ -36,13 +42,14 @@ def print_listing(file: Path, reading: Reading, *, blocks: bool) -> None:
     out.print(Text(summary(file, reading), "bold"), soft_wrap=True)
     out.print()
     unit = reading.profile.unit
-    items: Sequence[Block | Chunk] = reading.blocks if blocks else reading.chunks
+    items: Iterable[Block | Chunk] = reading.blocks if blocks else reading.chunks
+    number = 0
     for number, item in enumerate(items, start=1):
         facts = _block_facts(item) if isinstance(item, Block) else _chunk_facts(item)
         words = [_count(item.page, unit), *facts]
         out.print(Text.assemble((f"{number}", "bold cyan"), "  ", (" · ".join(filter(None, words)), "dim")))
         _print_text(_shown(item.text))
-    if not items:
+    if not number:
         out.print("nothing in it is text")
 
 
@@ -87,28 +94,26 @@ def _toc(reading: Reading) -> list[Entry[int]]:
 
 
 def print_as_json(file: Path, reading: Reading, *, blocks: bool, toc: bool = False) -> None:
-    print_json(facts_of(file, reading, blocks=blocks, toc=toc))
+    print_json_object(facts_of(file, reading, blocks=blocks, toc=toc))
 
 
 def facts_of(file: Path, reading: Reading, *, blocks: bool, toc: bool = False) -> dict[str, Any]:
-    """Places are [page, left, right, top, bottom] in points from the top left of the page."""
-    shown = {"blocks": [_block_json(b) for b in reading.blocks]} if blocks else _chunks_json(reading)
+    """Places are [page, left, right, top, bottom] in points from the top left of the page. What there may be much
+    of is an iterator."""
     return {
         "file": printable(str(file)),
         "profile": msgspec.to_builtins(reading.profile),
         **({"toc": [entry._asdict() for entry in _toc(reading)]} if toc else {}),
-        **shown,
+        **({"blocks": map(_block_json, reading.blocks)} if blocks else {"chunks": map(_chunk_json, reading.chunks)}),
         "failed": [
             {"first": bad.first + 1, "last": bad.last, "code": bad.code, "reason": bad.reason} for bad in reading.failed
         ],
     }
 
 
-def _chunks_json(reading: Reading) -> dict[str, Any]:
+def _chunk_json(chunk: Chunk) -> dict[str, Any]:
     """Without the search terms, which are the index's own."""
-    terms = set(ParsedChunk.__struct_fields__) - set(Chunk.__struct_fields__)
-    rows = (msgspec.to_builtins(chunk) for chunk in reading.chunks)
-    return {"chunks": [{key: value for key, value in row.items() if key not in terms} for row in rows]}
+    return {name: msgspec.to_builtins(getattr(chunk, name)) for name in Chunk.__struct_fields__}
 
 
 def _block_json(block: Block) -> dict[str, Any]:

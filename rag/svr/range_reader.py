@@ -30,8 +30,12 @@ _LEAST_SCANNED_S = 150.0
 
 @dataclass
 class RangeRead:
+    """`is_cut_short` tells that a unit beside the range could not be read: a paragraph that goes on there may end at the
+    edge."""
+
     chunks: list[ParsedChunk] = field(default_factory=list)
     failed: list[BadRange] = field(default_factory=list)
+    is_cut_short: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ async def read_range(
             else:
                 beside.bad.update(range(piece.first, piece.last))
                 _give_up(job, piece, exc, read, skip_bad)
+    read.is_cut_short = any(not job.from_unit <= unit < job.to_unit for unit in beside.bad)
     return read
 
 

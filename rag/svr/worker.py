@@ -177,7 +177,7 @@ async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, 
         work.report(_PARSED + (1 - _PARSED) * start / len(chunks), "embedding")
         newest_seq = await _embed_and_write(work, parts, part, start)
     tokens = sum(found.chunk.tokens for found in chunks)
-    return Written(len(chunks), tokens, newest_seq, tuple(read.failed), units=units)
+    return Written(len(chunks), tokens, newest_seq, tuple(read.failed), units=units, is_whole=not read.is_cut_short)
 
 
 @dataclass(frozen=True)

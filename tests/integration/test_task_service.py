@@ -11,6 +11,7 @@ from api.db.database import Rows
 from api.db.models import Knowledgebase, StaleChunks, Task, TaskEvent
 from api.db.services.stale_service import StaleService
 from api.db.services.task_requests import (
+    BadRange,
     Claim,
     ClaimedTask,
     Fail,
@@ -288,6 +289,21 @@ def test_a_whole_batch_is_one_transaction_and_keeps_every_answer_apart(world: Wo
     doc = world.doc(doc_id)
     assert (doc.open_tasks, doc.done_tasks, doc.failed_tasks, doc.run_chunks) == (1, 2, 1, 3)
     assert world.doc(other_doc).open_tasks == 1
+
+
+def test_only_ranges_that_lacked_nothing_are_kept_for_reuse(world: World) -> None:
+    doc_id, ranges = world.started(3)
+    world.rows.execute("UPDATE task SET digest = id WHERE doc_id = ?", (doc_id,))
+    whole, cut_short, with_a_bad_page = world.claim(*ranges)
+    bad = BadRange(0, 1, "parser_lost", "the parser process died")
+    world.tasks.apply(
+        [
+            FinishRange(whole.held, Written(1, 10, 1)),
+            FinishRange(cut_short.held, Written(1, 10, 1, is_whole=False)),
+            FinishRange(with_a_bad_page.held, Written(1, 10, 1, (bad,))),
+        ]
+    )
+    assert world.rows.rows("SELECT digest FROM range_result WHERE doc_id = ?", (doc_id,)) == [(whole.id,)]
 
 
 def test_the_timeline_tells_what_happened(world: World) -> None:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from api.commands.document_parse import METHODS, page_ranges
+from api.commands.options import print_json_object
 from api.commands.parse_drawing import places
 from api.commands.parse_output import Reading, facts_of, summary
+from api.commands.spooled_chunks import SpooledChunks
 from api.db.services.task_requests import BadRange
+from rag.flow.chunk import Chunk
+from rag.flow.contents import Heading
 from rag.flow.render import to_html, to_markdown
 from rag.parser.blocks import Block, BlockKind, Box, Cell, FileKind, Picture, PlacedLine, Profile, Table, Unit
 from rag.svr.parser_protocol import ParsedChunk
@@ -138,18 +145,50 @@ def test_every_kind_of_block_has_its_html() -> None:
     )
 
 
-def test_json_has_places_and_what_could_not_be_read() -> None:
+def _printed(fields: Mapping[str, Any], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    print_json_object(fields)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_what_is_printed_an_item_at_a_time_looks_like_any_json(capsys: pytest.CaptureFixture[str]) -> None:
+    lists: dict[str, list[Any]] = {"none": [], "few": [{"a": "line\nline", "b": []}, 2, None]}
+    print_json_object({"name": "é", "deep": {"x": [1]}, **{name: iter(items) for name, items in lists.items()}})
+    expected = json.dumps({"name": "é", "deep": {"x": [1]}, **lists}, indent=2, ensure_ascii=False)
+    assert capsys.readouterr().out == expected + "\n"
+    print_json_object({})
+    assert capsys.readouterr().out == "{}\n"
+
+
+def test_spooled_chunks_are_those_that_were_added() -> None:
+    heading = Heading("H", 1, 1)
+    chunks = [
+        ParsedChunk(text="one\x00é", tokens=1, page=1, boxes=(Box(1, 10, 20, 30, 40),), headings=("H",), terms="t"),
+        ParsedChunk(text="", tokens=0, page=2, contents=(heading,), is_parent=True),
+    ]
+    with closing(SpooledChunks()) as spooled:
+        assert (len(spooled), list(spooled)) == (0, [])
+        spooled.add(chunks[:1])
+        assert [chunk.text for chunk in spooled] == ["one\x00é"]
+        spooled.add(chunks[1:])
+        found = list(spooled)
+        assert len(spooled) == 2
+    fields = [{name: getattr(chunk, name) for name in Chunk.__struct_fields__} for chunk in (*found, *chunks)]
+    assert fields[:2] == fields[2:]
+
+
+def test_json_has_places_and_what_could_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     box = Box(1, 10, 20, 30, 40)
     line = Block(kind=BlockKind.PARAGRAPH, text="one", page=1, lines=(PlacedLine(0, box),))
     chunk = ParsedChunk(text="one", tokens=1, page=1, boxes=(box,), headings=("H",), terms="one")
     reading = Reading(PAGES, [line], [chunk], [BadRange(1, 2, "unreadable_file", "page 2 is damaged")])
-    facts = json.loads(json.dumps(facts_of(Path("a.pdf"), reading, blocks=False)))
+    facts = _printed(facts_of(Path("a.pdf"), reading, blocks=False), capsys)
     assert facts["profile"]["kind"] == "pdf"
     (shown,) = facts["chunks"]
     assert (shown["text"], shown["boxes"], shown["headings"]) == ("one", [[1, 10, 20, 30, 40]], ["H"])
     assert "terms" not in shown
     assert facts["failed"] == [{"first": 2, "last": 2, "code": "unreadable_file", "reason": "page 2 is damaged"}]
-    with_blocks = json.loads(json.dumps(facts_of(Path("a.pdf"), reading, blocks=True)))
+    with_blocks = _printed(facts_of(Path("a.pdf"), reading, blocks=True), capsys)
     assert "chunks" not in with_blocks
     assert with_blocks["blocks"][0]["boxes"] == [[1, 10, 20, 30, 40]]
 

@@ -132,6 +132,8 @@ async def test_a_bad_page_behind_the_range_ends_its_last_block(
     assert all(0 <= done <= 2 for done in progress)
     # One that can't be read is told by the parser itself; others are tried twice, but for time that ran out.
     assert parsers.tries[2] == {"UnreadableFile": 1, "Hung": 2}.get(type(error).__name__, 3)
+    # What is wrong with the file is so the next time too; a process that was lost may have been bad luck.
+    assert read.is_cut_short == (not isinstance(error, UnreadableFile))
 
 
 @pytest.mark.parametrize("error", [Died(), Hung(), UnreadableFile("damaged")])
@@ -152,6 +154,7 @@ async def test_a_bad_page_within_the_range_is_charged_and_ends_the_block_before_
     assert [(bad.first, bad.last, bad.code) for bad in read.failed] == [(1, 2, "parser_lost")]
     assert texts(read) == expected((0, "so"), (2, "es"), (3, "s"))
     assert progress == sorted(progress)
+    assert not read.is_cut_short
 
 
 async def test_one_blow_while_a_neighbour_is_read_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ class Reusable:
 @dataclass(frozen=True)
 class Written:
     """What a range has put into the index; `failed` are its pages that could not be read, `reused` tells that its
-    chunks were copied and not computed."""
+    chunks were copied and not computed, `is_whole` that nothing beside it was missing."""
 
     chunk_count: int = 0
     token_count: int = 0
@@ -115,6 +115,7 @@ class Written:
     failed: tuple[BadRange, ...] = ()
     reused: bool = False
     units: int = 0
+    is_whole: bool = True
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ PagemillError
 ├── AttemptFailed            the task's own error; worth another attempt
 │   └── EmbeddingFailed      the embedding endpoint answered numbers that are none
 ├── ParserLost               the parser process died or ran out of memory: a loss
-│   └── ParserTimeout        it took longer than it may
+│   ├── ParserTimeout        it took longer than it may
+│   ├── ParserKilled         somebody killed it (SIGKILL): an operator, or the kernel for want of memory
+│   └── ParserNotStarted     it died or hung before it was asked anything: no page's fault
 ├── Outage                   a server is away or refuses; wait, and use no attempt; it may say for how long
 │   ├── RowsUnavailable      the database
 │   ├── QueueUnavailable     Redis
@@ -147,6 +149,14 @@ class ParserLost(PagemillError):
 
 class ParserTimeout(ParserLost):
     code = "parser_timeout"
+
+
+class ParserKilled(ParserLost):
+    code = "parser_killed"
+
+
+class ParserNotStarted(ParserLost):
+    code = "parser_not_started"
 
 
 class Outage(PagemillError):

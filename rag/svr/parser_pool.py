@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from types import TracebackType
 
 import trio
 
-from common.errors import ParserLost, ParserTimeout, from_code
+from common.errors import ParserKilled, ParserLost, ParserNotStarted, ParserTimeout, from_code
 from common.settings import EmbeddingSettings, Settings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.split import range_text
@@ -36,6 +37,8 @@ from rag.svr.scratch import Scratch, remove
 log = logging.getLogger(__name__)
 OnProgress = Callable[[int], None]
 Answer = Prepared | Parsed | Failed
+# How often a process is started for one request: one may be hit by a blow from outside.
+_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class ParserPool:
         self._children: set[_Child] = set()
         self._idle: list[_Child] = []
         self._scratch = Scratch()
+        self._closed = False
 
     async def __aenter__(self) -> ParserPool:
         return self
@@ -99,6 +103,7 @@ class ParserPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """A call that is still under way ends with ParserLost."""
+        self._closed = True
         while self._idle:
             await self._discard(self._idle.pop())
         for child in self._children:
@@ -180,7 +185,8 @@ class ParserPool:
             raise ParserTimeout(f"the parser process took longer than {timeout_s:g} s on {where}") from exc
         except Disconnected as exc:
             status = await child.process.kill()
-            raise ParserLost(f"the parser process died ({_cause(status)}) on {where}") from exc
+            lost = ParserKilled if status == -signal.SIGKILL else ParserLost
+            raise lost(f"the parser process died ({_cause(status)}) on {where}") from exc
         except BadFrame as exc:
             raise ParserLost(f"the parser process {exc} on {where}") from exc
 
@@ -192,6 +198,13 @@ class ParserPool:
             if child.process.is_alive:
                 return child
             await self._discard(child)
+        for _ in range(_STARTS - 1):
+            try:
+                return await self._start()
+            except ParserNotStarted as exc:
+                if self._closed:
+                    raise
+                log.warning("%s; it is started again", exc)
         return await self._start()
 
     async def _give_back(self, child: _Child, path: Path) -> None:
@@ -218,12 +231,12 @@ class ParserPool:
             ready = isinstance(reply, Ready)
         except trio.TooSlowError as exc:
             limit = f"{self._config.start_timeout_s:g} s"
-            raise ParserLost(f"the parser process did not start within {limit}") from exc
+            raise ParserNotStarted(f"the parser process did not start within {limit}") from exc
         except Disconnected as exc:
             status = await child.process.kill()
-            raise ParserLost(f"the parser process died ({_cause(status)}) while it started") from exc
+            raise ParserNotStarted(f"the parser process died ({_cause(status)}) while it started") from exc
         except BadFrame as exc:
-            raise ParserLost(f"the parser process {exc} while it started") from exc
+            raise ParserNotStarted(f"the parser process {exc} while it started") from exc
         finally:
             if not ready:
                 await self._discard(child)

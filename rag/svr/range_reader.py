@@ -1,8 +1,9 @@
 """Reading a range so that a page which kills its parser is found, named and left out, and the rest is delivered.
 
 A piece that fails is halved, down to one unit; a unit that fails alone twice is bad. A blow from outside (an OOM kill,
-an operator) hits a unit once, and costs no page. A unit beside the piece, which is read for the end of a paragraph, is
-not the piece's fault: where that fails twice, the piece is read without it."""
+an operator) costs no page: one whose process was killed is tried oftener, and a process that did not even start is
+nobody's fault. A unit beside the piece, which is read for the end of a paragraph, is not the piece's fault: where that
+fails twice, the piece is read without it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,16 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from api.db.services.task_requests import BadRange
-from common.errors import AttemptFailed, BadPage, PagemillError, ParserLost, ParserTimeout, UnreadableFile
+from common.errors import (
+    AttemptFailed,
+    BadPage,
+    PagemillError,
+    ParserKilled,
+    ParserLost,
+    ParserNotStarted,
+    ParserTimeout,
+    UnreadableFile,
+)
 from rag.flow.split import ROW_GROUP, range_text
 from rag.parser.across_pages import goes_over_pages, neighbourhood
 from rag.parser.blocks import ReadOptions, Unit
@@ -23,6 +33,7 @@ from rag.svr.parser_protocol import ParsedChunk
 
 _HALVABLE = (ParserLost, AttemptFailed, UnreadableFile)
 _TRIES_ALONE = 2
+_TRIES_KILLED = 4
 _LEAST_TIMEOUT_S = 30.0
 # A dense scan takes 20 s of a core that is alone, and several times that on a busy machine.
 _LEAST_SCANNED_S = 150.0
@@ -30,7 +41,7 @@ _LEAST_SCANNED_S = 150.0
 
 @dataclass
 class RangeRead:
-    """`is_cut_short` tells that a unit beside the range could not be read: a paragraph that goes on there may end at the
+    """`is_cut_short` tells that a unit beside the range could not be read: a paragraph that goes on there ends at the
     edge."""
 
     chunks: list[ParsedChunk] = field(default_factory=list)
@@ -67,6 +78,8 @@ async def read_range(
         piece = pieces.pop()
         try:
             read.chunks += await _read_piece(parsers, path, job, piece, beside, on_progress)
+        except ParserNotStarted:
+            raise
         except _HALVABLE as exc:
             smaller = beside.after_failure(piece, exc) or _after_failure(piece, job.profile.unit, exc)
             if smaller:
@@ -113,7 +126,7 @@ class _Neighbours:
             edge = piece.first + 1 if at < piece.first else piece.last - 1
             return [_Piece(piece.first, edge), _Piece(edge, piece.last)]
         self._failures[at] += 1
-        if self._failures[at] >= _TRIES_ALONE or isinstance(error, ParserTimeout):
+        if self._failures[at] >= _most_tries(error):
             self.bad.add(at)
         return [piece]
 
@@ -140,16 +153,22 @@ async def _read_piece(
 
 
 def _after_failure(piece: _Piece, unit: Unit, error: PagemillError) -> list[_Piece]:
-    """What to try next; nothing where the piece can't be halved and has had its tries. Time that ran out is no blow
-    from outside: it is not tried again."""
+    """What to try next; nothing where the piece can't be halved and has had its tries."""
     step = ROW_GROUP if unit is Unit.ROW else 1
     units = -(-(piece.last - piece.first) // step)
     if units > 1:
         middle = min(piece.last, piece.first + units // 2 * step)
         return [_Piece(piece.first, middle), _Piece(middle, piece.last)]
-    if piece.tries + 1 < _TRIES_ALONE and not isinstance(error, ParserTimeout):
+    if piece.tries + 1 < _most_tries(error):
         return [_Piece(piece.first, piece.last, piece.tries + 1)]
     return []
+
+
+def _most_tries(error: PagemillError) -> int:
+    """Of one unit alone. Time that ran out is no blow from outside: it is not tried again."""
+    if isinstance(error, ParserTimeout):
+        return 1
+    return _TRIES_KILLED if isinstance(error, ParserKilled) else _TRIES_ALONE
 
 
 def _give_up(job: ParseJob, piece: _Piece, error: PagemillError, read: RangeRead, skip_bad: bool) -> None:

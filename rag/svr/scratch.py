@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from threading import Lock
 
-from common.errors import ParserLost
+from common.errors import ParserNotStarted
 
 _PREFIX = f"pagemill-parsers-{os.getuid()}-"
 
@@ -27,7 +27,7 @@ class Scratch:
         self._made = 0
 
     def add(self) -> Path:
-        """A new folder, for one process; before the first, what others left behind is removed. Raises ParserLost.
+        """A new folder, for one process; before the first, what others left behind is removed. Raises ParserNotStarted.
 
         May be called from several threads."""
         try:
@@ -40,7 +40,7 @@ class Scratch:
                 folder.mkdir(mode=0o700)
                 return folder
         except OSError as exc:
-            raise ParserLost(f"the parser process has no folder for temporary files: {exc.strerror}") from exc
+            raise ParserNotStarted(f"the parser process has no folder for temporary files: {exc.strerror}") from exc
 
     def close(self) -> None:
         if self._around is not None:

@@ -42,6 +42,7 @@ class Report:
     stuck: int = 0
     not_done: dict[str, str] = field(default_factory=dict)
     miscounted: int = 0
+    pages_given_up: int = 0
     settled_s: float = 0.0
     chunks: int = 0
     recoveries_s: list[float] = field(default_factory=list)
@@ -49,7 +50,9 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        return not (self.lost or self.duplicated or self.stuck or self.not_done or self.miscounted)
+        return not (
+            self.lost or self.duplicated or self.stuck or self.not_done or self.miscounted or self.pages_given_up
+        )
 
     def show(self) -> None:
         table = Table(title=f"{self.seconds} s of storm, seed {self.seed}")
@@ -67,6 +70,7 @@ class Report:
             ("documents stuck", str(self.stuck)),
             ("documents that did not end DONE", str(len(self.not_done))),
             ("documents whose counts are wrong", str(self.miscounted)),
+            ("pages given up as bad", str(self.pages_given_up)),
             ("from the last blow until all was done", f"{self.settled_s:.1f} s"),
             ("killed executor's task running again, p50 / p99", _p50_p99(self.recoveries_s)),
             ("the same after the loss of a host", _p50_p99(self.host_recoveries_s)),
@@ -144,6 +148,7 @@ def _count(wild: Site, blows: Blows, report: Report) -> None:
         " WHERE state = 4 GROUP BY doc_id, generation) t ON t.doc_id = d.id AND t.generation = d.generation"
         " WHERE d.run = 3 AND d.chunk_count != t.chunks"
     )
+    ((report.pages_given_up,),) = wild.query("SELECT SUM(failed_pages) FROM document")
     claims = {
         (task_id, claim_no): at_ms
         for task_id, claim_no, at_ms in wild.query("SELECT task_id, claim_no, at_ms FROM task_event WHERE kind='claim'")

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from common.errors import AttemptFailed, EncryptedFile, ParserLost, SettingsError, WrongKind
+from common.errors import AttemptFailed, EncryptedFile, ParserLost, ParserNotStarted, SettingsError, WrongKind
 from common.settings import ROOT, EmbeddingSettings, Settings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.chunker import Chunker
@@ -45,6 +45,13 @@ def config(**changes: object) -> Config:
 
 def ignore(units_done: int) -> None:
     assert units_done >= 0
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "plain.txt"
+    path.write_text("Tide and time.\n")
+    return path
 
 
 @pytest.fixture
@@ -187,6 +194,33 @@ async def test_a_cancel_while_it_starts_leaves_nothing(endless: Path) -> None:
             with trio.move_on_after(0.05):
                 await pool.parse(endless, ENDLESS, ignore)
             assert pool.pids == ()
+
+
+class DyingAtStart(ParserPool):
+    """Of which the first processes die before they are ready."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(config())
+        self._left = times
+
+    def _command(self) -> list[str]:
+        self._left -= 1
+        return ["sh", "-c", "kill -9 $$"] if self._left >= 0 else super()._command()
+
+
+async def test_a_process_that_is_hit_while_it_starts_is_started_again(plain: Path) -> None:
+    with no_leak():
+        async with DyingAtStart(2) as pool:
+            profile = await pool.prepare(plain, plain.name)
+            assert profile.units > 0
+
+
+async def test_one_that_never_starts_is_no_fault_of_a_page(plain: Path) -> None:
+    with no_leak():
+        async with DyingAtStart(3) as pool:
+            with pytest.raises(ParserNotStarted, match=r"died \(signal 9\) while it started"):
+                await pool.prepare(plain, plain.name)
+            assert (await pool.prepare(plain, plain.name)).units > 0
 
 
 async def test_closing_the_pool_ends_a_call_under_way(endless: Path) -> None:

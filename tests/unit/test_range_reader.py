@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import AttemptFailed, BadPage, EncryptedFile, PagemillError, ParserLost, ParserTimeout
+from common.errors import (
+    AttemptFailed,
+    BadPage,
+    EncryptedFile,
+    PagemillError,
+    ParserKilled,
+    ParserLost,
+    ParserNotStarted,
+    ParserTimeout,
+)
 from rag.flow.chunk import ChunkSettings
 from rag.parser.blocks import FileKind, Profile, Unit
 from rag.svr.parser_pool import ParseJob
@@ -74,6 +83,17 @@ async def test_one_blow_from_outside_costs_no_page() -> None:
     found, _ = await read(Parsers({3: ParserLost("killed")}, times=1))
     assert found.failed == []
     assert len(found.chunks) == 12
+
+
+async def test_a_page_whose_process_is_killed_now_and_then_is_no_bad_page() -> None:
+    found, _ = await read(Parsers({3: ParserKilled("killed")}, times=6))
+    assert found.failed == []
+    assert len(found.chunks) == 12
+
+
+async def test_a_process_that_does_not_start_costs_no_page() -> None:
+    with pytest.raises(ParserNotStarted):
+        await read(Parsers({3: ParserNotStarted("killed")}))
 
 
 async def test_a_hang_gets_less_time_as_pieces_get_smaller_and_no_second_try() -> None:

@@ -52,7 +52,7 @@ from rag.utils.terms import analyse
 
 PART_CHUNKS = 1000
 PROGRESS_EVERY_S = 0.25
-_NICE = 15
+_NICE = 5
 
 Send = Callable[[Reply], None]
 

@@ -20,6 +20,7 @@ from common.version import VERSION
 from rag.utils.doc_indexes import open_index
 from rag.utils.embedders import open_embedder
 from rag.utils.folder_store import FolderStore
+from rag.utils.reranker import open_reranker
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ def connect(settings: Settings) -> Services:
         datasets=DatasetService(rows, embedder.name),
         documents=DocumentService(rows, settings.tasks),
         chunks=ChunkService(rows, index),
-        retrieval=RetrievalService(rows, index, embedder),
+        retrieval=RetrievalService(rows, index, embedder, open_reranker(settings.rerank)),
         parsing=ParseService(rows, settings.tasks, embedder.dimension, bell, embedder.max_tokens),
         control=ControlService(rows, settings.tasks, bell),
         failed=FailedService(rows),

@@ -121,6 +121,23 @@ class EmbeddingSettings(_Section):
     cache_mb: int = Field(512, ge=0, description="Disk that vectors of the endpoint are kept on, in MiB; 0: none are.")
 
 
+class RerankSettings(_Section):
+    url: Annotated[str, _url("http", "https")] = Field(
+        "", description="Endpoint of a reranker, such as `https://host/v1`; empty: hits stay in the index's order."
+    )
+    model: str = Field(
+        "", pattern=r"^\S*$", max_length=200, description="The name that the reranker's endpoint knows its model by."
+    )
+    api_key: SecretStr = Field("", validate_default=True, description="That endpoint's key; it is never shown.")
+    api_key_file: str = Field("", description="File that holds the key, in place of `rerank.api_key`.")
+    timeout_s: PositiveFloat = Field(
+        5.0, description="How long a search waits for the reranker, pauses that it asks for included."
+    )
+    top_n: int = Field(64, ge=1, le=1000, description="Most hits of a search that the reranker is asked about.")
+    always: bool = Field(False, description="Rerank every search, also where `rerank_id` is not given.")
+    max_concurrent_requests: Positive = Field(4, description="Calls to the reranker at once in one process.")
+
+
 class ExecutorSettings(_Section):
     processes: int = Field(0, ge=0, description="Executors that `pagemill up` runs; 0: one per core.")
     max_concurrent_tasks: Positive = Field(
@@ -182,6 +199,7 @@ class Settings(_Section):
     store: StoreSettings = StoreSettings()
     index: IndexSettings = IndexSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    rerank: RerankSettings = RerankSettings()
     executor: ExecutorSettings = ExecutorSettings()
     tasks: TaskSettings = TaskSettings()
     parser: ParserSettings = ParserSettings()

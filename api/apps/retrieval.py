@@ -12,8 +12,10 @@ from api.apps.envelope import DATA, ApiError, plain
 from api.apps.requests import bounded, id_list, loose_body, shown, text
 from api.apps.services import services
 from api.apps.views import answer_json
+from api.db.services.explanation import explanation_json, why_json
 from api.db.services.metadata_conditions import Conditions, read_conditions
-from api.db.services.retrieval_service import Question
+from api.db.services.reranking import reranking_json
+from api.db.services.retrieval_service import Answer, Question
 from common.errors import InvalidInput
 
 bp = Blueprint("retrieval", __name__)
@@ -42,12 +44,27 @@ def retrieve() -> Response:
         similarity_threshold=_share(body, "similarity_threshold", 0.2),
         vector_similarity_weight=_share(body, "vector_similarity_weight", 0.3),
         top_k=_top_k(body),
-        highlight=_highlight(body),
+        highlight=_flag(body, "highlight"),
         metadata=_conditions(body),
+        rerank=_rerank(body),
+        explain=_flag(body, "explain"),
     )
     if not question.strip():
         return plain({"total": 0, "chunks": [], "doc_aggs": {}})
-    return plain(answer_json(services().retrieval.ask(caller().tenant_id, asked)))
+    return plain(_answer_json(services().retrieval.ask(caller().tenant_id, asked)))
+
+
+def _answer_json(answer: Answer) -> dict[str, Any]:
+    """As RAGFlow has it; with what was asked for beyond."""
+    shown = answer_json(answer)
+    if answer.reranking is not None:
+        shown["rerank"] = reranking_json(answer.reranking)
+    if answer.explanation is not None:
+        shown["explain"] = explanation_json(answer.explanation)
+        for chunk, found in zip(shown["chunks"], answer.chunks, strict=True):
+            if found.why is not None:
+                chunk["explain"] = why_json(found.why)
+    return shown
 
 
 def _dataset_ids(body: Mapping[str, Any]) -> list[str]:
@@ -87,8 +104,17 @@ def _require_supported(body: Mapping[str, Any]) -> None:
     for key in _NEEDS_CHAT_MODEL:
         if body.get(key):
             raise ApiError(DATA, f"`{key}` needs a chat model, and this server has none")
-    if body.get("rerank_id"):
+
+
+def _rerank(body: Mapping[str, Any]) -> bool:
+    """Whether the server's reranker is named: by its model, behind which a provider may stand."""
+    given = body.get("rerank_id")
+    if not given:
+        return False
+    model = services().retrieval.rerank_model
+    if model is None or not isinstance(given, str) or model not in (given, given.rpartition("@")[0]):
         raise ApiError(DATA, "`rerank_id` names a model that this server does not have")
+    return True
 
 
 def _conditions(body: Mapping[str, Any]) -> Conditions | None:
@@ -120,10 +146,10 @@ def _top_k(body: Mapping[str, Any]) -> int:
     return min(value, _MAX_TOP_K)
 
 
-def _highlight(body: Mapping[str, Any]) -> bool:
-    given = body.get("highlight")
+def _flag(body: Mapping[str, Any], key: str) -> bool:
+    given = body.get(key)
     if given is None or isinstance(given, bool):
         return bool(given)
     if isinstance(given, str) and given.lower() in ("true", "false"):
         return given.lower() == "true"
-    raise ApiError(DATA, "`highlight` should be a boolean")
+    raise ApiError(DATA, f"`{key}` should be a boolean")

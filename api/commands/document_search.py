@@ -7,10 +7,13 @@ import re
 from rich.padding import Padding
 from rich.text import Text
 
-from api.commands.options import out, print_json, printable
+from api.commands.options import err, out, print_json, printable, say
+from api.commands.search_explained import hit_lines, question_lines
 from api.db.services.dataset_service import DatasetFilter
+from api.db.services.explanation import explanation_json, why_json
 from api.db.services.naming import extension
-from api.db.services.retrieval_service import Found, Question
+from api.db.services.reranking import reranking_json
+from api.db.services.retrieval_service import Answer, Found, Question
 from api.wiring import connect
 from common.errors import NotFound
 from common.settings import Settings
@@ -20,7 +23,9 @@ _WORDS_AROUND = 12
 _MARKED = re.compile(r"<em>(.*?)</em>")
 
 
-def run_search(settings: Settings, question: str, dataset: str | None, *, limit: int, as_json: bool) -> None:
+def run_search(
+    settings: Settings, question: str, dataset: str | None, *, limit: int, explain: bool, as_json: bool
+) -> None:
     services = connect(settings)
     tenant_id = services.accounts.admin().tenant_id
     wanted = DatasetFilter(page_size=1000, name=None if dataset is None else dataset.strip())
@@ -29,15 +34,23 @@ def run_search(settings: Settings, question: str, dataset: str | None, *, limit:
         raise NotFound(f"there is no dataset with the name {dataset!r}")
     if not ids:
         raise NotFound("there is no dataset yet: `pagemill ingest FILE --dataset NAME` makes one")
-    answer = services.retrieval.ask(tenant_id, Question(question, ids, page_size=limit, highlight=True))
+    answer = services.retrieval.ask(
+        tenant_id, Question(question, ids, page_size=limit, highlight=True, explain=explain)
+    )
     if as_json:
-        print_json([_facts(found) for found in answer.chunks])
+        print_json(_explained_facts(answer) if explain else [_facts(found) for found in answer.chunks])
         return
+    if answer.reranking is not None and answer.reranking.failure:
+        say(f"in the index's order: {printable(answer.reranking.failure)}", err)
+    for line in question_lines(answer):
+        say(line)
     if not answer.chunks:
         out.print("nothing found")
     for found in answer.chunks:
         head = Text.assemble((f"{found.similarity:.2f}", "bold"), f"  {printable(found.document_name)}{place(found)}")
         out.print(head, soft_wrap=True)
+        for line in hit_lines(answer, found):
+            out.print(Padding(line, (0, 0, 0, 6)))
         out.print(Padding(snippet(found.highlight or found.chunk.text), (0, 0, 1, 6)))
 
 
@@ -66,6 +79,14 @@ def snippet(marked: str) -> Text:
     for number, piece in enumerate(_MARKED.split(" ".join(words[first : first + _SNIPPET_WORDS]))):
         text.append(piece, "bold" if number % 2 else "")
     return text if first + _SNIPPET_WORDS >= len(words) else text.append(" …")
+
+
+def _explained_facts(answer: Answer) -> dict[str, object]:
+    return {
+        "question": explanation_json(answer.explanation) if answer.explanation else None,
+        "rerank": reranking_json(answer.reranking) if answer.reranking else None,
+        "hits": [_facts(found) | {"explain": why_json(found.why) if found.why else None} for found in answer.chunks],
+    }
 
 
 def _facts(found: Found) -> dict[str, object]:

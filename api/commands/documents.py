@@ -32,11 +32,12 @@ def search(
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset; all of them by default.")] = None,
     data: DataOption = DEFAULT_DATA,
     limit: Annotated[int, typer.Option(min=1, max=100, help="Most hits to show.")] = 5,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each hit stands where it does.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the chunks that answer a question."""
+    """Find the chunks that answer a question. Words in quotes must stand in a chunk as they are."""
     from api.commands.document_search import run_search
 
     require_utf8("the question", question)
     require_utf8("the dataset's name", dataset or "")
-    run_search(settings_of(data), question, dataset, limit=limit, as_json=as_json)
+    run_search(settings_of(data), question, dataset, limit=limit, explain=explain, as_json=as_json)

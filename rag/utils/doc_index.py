@@ -68,7 +68,9 @@ class Scope:
 class Query:
     """A question to the index. `terms` are analysed words, `vector` is of unit length.
 
-    Asked for are the best `limit` chunks by (1 - vector_weight) * term score + vector_weight * cosine."""
+    Asked for are the best `limit` chunks by (1 - vector_weight) * term score + vector_weight * cosine. Only chunks with
+    every phrase in their words are answered; the words of phrases are among `terms`. With `explain` each hit tells what
+    every word brought it."""
 
     tenant_id: str
     dataset_ids: tuple[str, ...]
@@ -77,16 +79,34 @@ class Query:
     vector_weight: float = 0.3
     limit: int = 1024
     document_ids: tuple[str, ...] | None = None
+    phrases: tuple[tuple[str, ...], ...] = ()
+    explain: bool = False
+
+
+@dataclass(frozen=True)
+class WordScore:
+    """What a word of the question brought a chunk: `part` of its term_similarity, 0 where the chunk lacks the word.
+
+    `meant` is what was searched for: the word, or the nearest one where no chunk holds it. `highest` is the part that
+    BM25 could give it at most, and `chunks` is how many of the index hold it."""
+
+    word: str
+    meant: str
+    chunks: int
+    highest: float
+    part: float
 
 
 @dataclass(frozen=True)
 class Hit:
-    """Scores are in 0..1. `term_similarity` is BM25 over the highest BM25 the question could get."""
+    """Scores are in 0..1. `term_similarity` is BM25 over the highest BM25 the question could get; `words` says how it
+    came about, where that was asked for."""
 
     chunk: ChunkRecord
     similarity: float
     term_similarity: float
     vector_similarity: float
+    words: tuple[WordScore, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,20 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from common.errors import IndexUnavailable
 from common.settings import IndexSettings
 from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
 from rag.utils import embedded_writes as writes
-from rag.utils.chunk_input import checked_question, scores
 from rag.utils.doc_index import ChunkPage, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.embedded_bell import ring
 from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark
-from rag.utils.embedded_text import TextReader, TextView
-from rag.utils.embedded_vectors import VectorReader
+from rag.utils.embedded_search import Searches
+from rag.utils.embedded_text import TextReader
+from rag.utils.embedded_view import TextView
 
 # How long a writer waits for an indexer that is too far behind, and a search for one that is a little behind.
 _WRITER_PATIENCE_S = 30.0
@@ -31,8 +29,6 @@ _SEARCH_PATIENCE_S = 5.0
 # How long a rebuild of the text half is watched: it makes about ten thousand chunks a second.
 _REBUILD_PATIENCE_S = 600.0
 _POLL_S = 0.005
-# Each half proposes at least so many chunks: the best of both together may be first in neither.
-_MIN_CANDIDATES = 128
 Hits = list[Hit]
 Names = list[str]
 Records = list[ChunkRecord]
@@ -54,7 +50,7 @@ class EmbeddedIndex:
         self._max_behind = settings.max_behind
         self._database = log.Database(self._folder)
         self._text = TextReader(self._folder)
-        self._vectors = VectorReader(self._database)
+        self._searches = Searches(self._database)
         self._durable = 0
 
     def upsert(self, chunks: Sequence[ChunkRecord], vectors: Vectors) -> int:
@@ -88,14 +84,14 @@ class EmbeddedIndex:
             return reads.count(link, scope)
 
     def search(self, query: Query, at_least: int = 0) -> Hits:
-        """A chunk that is written but not yet in the text index is found by its vector alone."""
+        """A chunk that is written but not yet in the text index is found by its vector alone, and not by a phrase."""
         with _translated():
             numbers = self._dataset_numbers(query)
             if not numbers or query.limit < 1 or query.document_ids == ():
                 return []
             # The text half first: what it finds is then in the vector half too, or was deleted since.
             view = self._text_view(at_least) if query.terms else None
-            return self._hybrid(query, numbers, view)
+            return self._searches.best(query, numbers, view)
 
     def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
         with _translated(), self._database.reading() as link:
@@ -200,30 +196,3 @@ class EmbeddedIndex:
                 reads.dataset_number(link, query.tenant_id, dataset) for dataset in dict.fromkeys(query.dataset_ids)
             )
             return [number for number in found if number is not None]
-
-    def _hybrid(self, query: Query, numbers: Sequence[int], view: TextView | None) -> Hits:
-        """Both scores for everything that either half finds."""
-        limit = max(query.limit, _MIN_CANDIDATES)
-        scan = self._vectors.scan(checked_question(query.vector), numbers, query.document_ids)
-        words: Mapping[int, float] = {}
-        nearest = scan.best(limit) if len(query.vector) else np.zeros(0, np.int64)
-        if view is not None:
-            words = view.search(query.terms, numbers, query.document_ids, limit)
-            if len(words) >= limit:  # or it found every chunk that holds one of the words
-                others = [row for row in nearest.tolist() if row not in words]
-                words = {**words, **view.scores(query.terms, others)}
-        candidates = np.union1d(np.fromiter(words, np.int64, len(words)), nearest)
-        cosines = scan.cosines_of(candidates)
-        scored = {row: scores(query.vector_weight, words.get(row, 0.0), cosine) for row, cosine in cosines.items()}
-        return self._best(scored, query.limit)
-
-    def _best(self, scored: Mapping[int, tuple[float, float, float]], limit: int) -> Hits:
-        ranked = sorted((row for row in scored if scored[row][0] > 0), key=lambda row: -scored[row][0])
-        if len(ranked) > limit:
-            # Ties are broken by id, which only the chunk knows: all that tie with the last are read.
-            lowest = scored[ranked[limit - 1]][0]
-            ranked = [row for row in ranked if scored[row][0] >= lowest]
-        with self._database.reading() as link:
-            found = reads.by_row(link, ranked)
-        hits = [Hit(found[row], *scored[row]) for row in ranked if row in found]
-        return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk.id))[:limit]

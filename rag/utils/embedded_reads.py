@@ -125,6 +125,12 @@ def texts(link: sqlite3.Connection, first: int, last: int, limit: int) -> list[T
     return [TextRow(*values) for values in found]
 
 
+def terms(link: sqlite3.Connection, rows: Iterable[int]) -> dict[int, str]:
+    """The analysed words of the chunks that still stand in these rows."""
+    found = link.execute("SELECT row, terms FROM chunk WHERE row IN (SELECT value FROM json_each(?))", (as_json(rows),))
+    return dict(found)
+
+
 def tally(link: sqlite3.Connection, scope: Scope | None) -> list[Tally]:
     """What every claim has here, claims of one document together."""
     where, values = "1", list[object]()

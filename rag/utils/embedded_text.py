@@ -1,38 +1,27 @@
 """The text half of the embedded index: tantivy, which ranks by BM25.
 
-Owns the schema, the indexer's writer and the readers' searcher. It knows rows, datasets and documents by
-value; what they are is in SQLite (embedded_log.py), from which all of this can be made again."""
+Owns the schema, the indexer's writer and how readers follow it; what they ask is in embedded_view.py. It knows
+rows, datasets and documents by value; what they are is in SQLite (embedded_log.py), from which all of this can be
+made again."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import math
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import tantivy
-from tantivy import Occur, Query
+from tantivy import Query
 
 from common.errors import IndexUnavailable
 from rag.utils.embedded_folder import Folder, Mark, read_mark
 from rag.utils.embedded_log import TextRow
-from rag.utils.near_terms import PREFIX, can_be_mistyped, nearest
+from rag.utils.embedded_view import TextView, translated
 
-VERSION = 1
-_K1 = 1.2
-# More words than this make no question better, only slower: the rarest are asked for.
-_MAX_TERMS = 128
-
-
-@contextlib.contextmanager
-def _translated(action: str) -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, OSError) as exc:  # tantivy reports every failure as a ValueError
-        raise IndexUnavailable(f"the text index can't {action}: {exc}") from exc
+# Raised when the schema changes: the indexer then makes the text half anew, beside the old one. 2: positions.
+VERSION = 2
 
 
 def _schema() -> tantivy.Schema:
@@ -40,7 +29,7 @@ def _schema() -> tantivy.Schema:
     builder.add_unsigned_field("row", indexed=True, fast=True)
     builder.add_unsigned_field("dataset", indexed=True)
     builder.add_text_field("document", tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("terms", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("terms", tokenizer_name="whitespace", index_option="position")
     return builder.build()
 
 
@@ -49,7 +38,7 @@ class TextWriter:
 
     def __init__(self, path: Path, heap_bytes: int) -> None:
         """Open the folder, or make it where it is missing. Raises IndexUnavailable when it is damaged."""
-        with _translated("be opened"):
+        with translated("be opened"):
             path.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(_schema(), str(path))
             self._index.searcher()  # reads every segment's footer, so damage shows here
@@ -57,7 +46,7 @@ class TextWriter:
 
     def add(self, rows: Iterable[TextRow]) -> int:
         added = 0
-        with _translated("take in a chunk"):
+        with translated("take in a chunk"):
             for row in rows:
                 document = tantivy.Document()
                 document.add_unsigned("row", row.row)
@@ -70,12 +59,12 @@ class TextWriter:
 
     def delete(self, rows: Sequence[int]) -> None:
         # By query: the binding's delete by term takes no unsigned numbers, and says nothing about it.
-        with _translated("delete chunks"):
+        with translated("delete chunks"):
             self._writer.delete_documents_by_query(Query.term_set_query(self._index.schema, "row", rows))
 
     def commit(self) -> None:
         """Durable when it returns."""
-        with _translated("commit"):
+        with translated("commit"):
             self._writer.commit()
 
     def close(self) -> None:
@@ -127,7 +116,7 @@ class TextReader:
 
     def _open(self, mark: Mark) -> None:
         path = self._folder.text / mark.folder
-        with _translated("be read"):
+        with translated("be read"):
             if self._index is None or mark.folder != self._name:
                 index = tantivy.Index.open(str(path))
                 index.config_reader("manual")
@@ -137,63 +126,6 @@ class TextReader:
 
     def _holds(self, mark: Mark) -> bool:
         return (self._folder.text / mark.folder / "meta.json").exists()
-
-
-class TextView:
-    """The text index as it was with this mark, or a little later.
-
-    Its scores are parts of the highest BM25 that the words could get."""
-
-    def __init__(self, index: tantivy.Index, mark: Mark, documents: int) -> None:
-        self.mark = mark
-        self._schema = index.schema
-        self._searcher = index.searcher()
-        self._documents = documents
-
-    def search(
-        self, terms: Sequence[str], datasets: Sequence[int], documents: Sequence[str] | None, limit: int
-    ) -> Mapping[int, float]:
-        """The best rows for any of the words, with scores in 0..1. Fewer than `limit`: these are all."""
-        filters = [Query.term_set_query(self._schema, "dataset", list(datasets))]
-        if documents is not None:
-            filters.append(Query.term_set_query(self._schema, "document", list(documents)))
-        return self._run(terms, filters, limit)
-
-    def scores(self, terms: Sequence[str], rows: Sequence[int]) -> Mapping[int, float]:
-        """The scores of those of these rows that hold any of the words."""
-        return self._run(terms, [Query.term_set_query(self._schema, "row", list(rows))], len(rows))
-
-    def _run(self, terms: Sequence[str], filters: Sequence[Query], limit: int) -> Mapping[int, float]:
-        with _translated("be searched"):
-            frequencies = {term: self._searcher.doc_freq("terms", term) for term in map(self._known_as, terms)}
-            known = sorted((term for term, found in frequencies.items() if found), key=frequencies.__getitem__)
-            if not known or limit < 1 or self._documents < 1:
-                return {}
-            words = [
-                (Occur.Should, Query.term_query(self._schema, "terms", term, "freq")) for term in known[:_MAX_TERMS]
-            ]
-            query = Query.boolean_query(
-                [
-                    (Occur.Must, Query.boolean_query(words)),
-                    *((Occur.Must, Query.const_score_query(part, 0.0)) for part in filters),
-                ]
-            )
-            # As many as there are, at most: tantivy makes room for all that are asked for.
-            hits = self._searcher.search(query, min(limit, self._documents), count=False).hits
-            rows = self._searcher.fast_field_values("row", [address for _, address in hits])
-        highest = sum(self._weight(found) for found in frequencies.values()) * (_K1 + 1)
-        return {int(row or 0): min(1.0, score / highest) for row, (score, _) in zip(rows, hits, strict=True)}
-
-    def _known_as(self, term: str) -> str:
-        """The term itself, or the nearest one where no chunk holds it."""
-        if not can_be_mistyped(term) or self._searcher.doc_freq("terms", term):
-            return term
-        return nearest(term, self._searcher.terms_with_prefix("terms", term[:PREFIX])) or term
-
-    def _weight(self, frequency: int) -> float:
-        """A word's idf as tantivy computes it."""
-        total = max(self._documents, frequency)
-        return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
 def _documents(path: Path) -> int:

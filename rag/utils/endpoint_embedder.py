@@ -16,7 +16,7 @@ from common.errors import EmbeddingFailed, EmbeddingRefused, EmbeddingUnavailabl
 from common.settings import EmbeddingSettings
 from rag.utils.doc_index import Vectors
 from rag.utils.embedder import POTION, endpoint_name, load_tokenizer
-from rag.utils.embedding_http import EndpointClient, TooMuch
+from rag.utils.endpoint_http import EndpointClient, TooMuch
 
 log = logging.getLogger(__name__)
 # A text that is refused as too long is cut to half of its tokens, so often: another tokenizer may have counted it.

@@ -11,6 +11,7 @@ from rag.utils.doc_index import Scope, Vectors
 
 Clause = dict[str, Any]
 WORDS, NEAR = "words", "near"
+_WORD = "word "
 # Elasticsearch takes no more in one list.
 _MOST_TERMS = 60_000
 _COSINE = "Math.max(0, cosineSimilarity(params.question, 'vector'))"
@@ -46,9 +47,26 @@ def with_ids(ids: Sequence[str]) -> Clause:
     return {"ids": {"values": list(ids)}}
 
 
-def words_clause(terms: Sequence[str]) -> Clause:
-    """Chunks that hold any of the words, scored by BM25."""
-    return {"bool": {"should": [{"term": {"terms": term}} for term in terms]}}
+def words_clause(terms: Sequence[str], *, named: bool = False) -> Clause:
+    """Chunks that hold any of the words, scored by BM25. With names the answer tells the score of each word."""
+    names = [{"_name": _WORD + term} if named else {} for term in terms]
+    clauses = [{"term": {"terms": {"value": term} | name}} for term, name in zip(terms, names, strict=True)]
+    return {"bool": {"should": clauses}}
+
+
+def word_scores(matched: Mapping[str, float]) -> dict[str, float]:
+    """The scores of words that were asked for with names."""
+    return {name.removeprefix(_WORD): score for name, score in matched.items() if name.startswith(_WORD)}
+
+
+def all_of(terms: Sequence[str]) -> Clause:
+    """Chunks that hold every word, wherever it stands."""
+    return {"bool": {"filter": [{"term": {"terms": term}} for term in terms]}}
+
+
+def phrase_clause(phrase: Sequence[str]) -> Clause:
+    """Chunks that hold the words in this order, next to each other."""
+    return {"match_phrase": {"terms": {"query": " ".join(phrase), "analyzer": "whitespace"}}}
 
 
 def ranked(filters: Sequence[Clause], words: Clause | None, vector: Vectors | None, weights: Sequence[float]) -> Clause:

@@ -5,15 +5,14 @@ graph of vectors are the candidates, and only those are scored."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from common.errors import InvalidInput
 from rag.utils.chunk_input import checked_question, scores
 from rag.utils.doc_index import Hit, Query, Vectors
 from rag.utils.es_link import Link, reason_of
+from rag.utils.es_phrases import phrase_filters
 from rag.utils.es_places import Place, Places, names
 from rag.utils.es_query import (
     BEST_FIRST,
@@ -25,11 +24,12 @@ from rag.utils.es_query import (
     dataset_filter,
     ranked,
     with_ids,
+    word_scores,
     words_clause,
 )
 from rag.utils.es_records import decoded
 from rag.utils.es_refresh import Refreshes
-from rag.utils.near_terms import PREFIX, SHORTEST, can_be_mistyped, nearest
+from rag.utils.es_words import Words, weigh
 
 # So many chunks are all scored: it takes about as long as asking for candidates first.
 _FEW = 10_000
@@ -41,20 +41,6 @@ _MOST_CANDIDATES = 5000
 _BREADTH = 2
 # No answer is longer, whatever was asked for (max_result_window in conf/es_mapping.json).
 _MOST_HITS = 100_000
-# More words than this make no question better, only slower: the rarest are asked for.
-_MAX_TERMS = 128
-_K1 = 1.2
-# How many near words Elasticsearch proposes for one that is mistyped, and how many it compares for each.
-_SUGGESTED = 20
-_INSPECTED = 50
-
-
-@dataclass(frozen=True)
-class _Words:
-    """The words that some chunk holds, rarest first, and the highest BM25 that all words of the question could get."""
-
-    known: list[str]
-    highest: float
 
 
 class Searches:
@@ -76,14 +62,15 @@ class Searches:
         return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk.id))[: query.limit]
 
     def _search(self, place: Place, query: Query, vector: Vectors) -> list[Hit]:
-        words = self._weigh(place, query.terms)
+        words = weigh(self._link, place, query.terms)
         near = vector if vector.any() else None
         if not words.known and near is None:
             return []
-        clause = words_clause(words.known) if words.known else None
+        clause = words_clause(words.known, named=query.explain) if words.known else None
         filters = [dataset_filter(query.dataset_ids)]
         if query.document_ids is not None:
             filters.append(any_of("document_id", query.document_ids))
+        filters += phrase_filters(self._link, place, query.phrases, filters)
         if query.limit <= _MOST_CANDIDATES and not self._are_few(place, filters):
             filters = [with_ids(self._candidates(place, filters, clause, near, max(query.limit, _MIN_CANDIDATES)))]
         weights = ((1 - query.vector_weight) / (words.highest or 1.0), query.vector_weight)
@@ -102,58 +89,6 @@ class Searches:
             )
         hits = [_hit(hit, query, words) for hit in found["hits"]["hits"]]
         return [hit for hit in hits if hit.similarity > 0]
-
-    def _weigh(self, place: Place, terms: Sequence[str]) -> _Words:
-        """Which words are known, and what they weigh: from the statistics that BM25 itself uses."""
-        distinct = list(dict.fromkeys(terms))
-        if not distinct:
-            return _Words([], 0.0)
-        with self._link.asking() as client:
-            told = client.termvectors(
-                index=place.alias,
-                doc={"terms": " ".join(distinct)},
-                fields=["terms"],
-                term_statistics=True,
-                positions=False,
-                offsets=False,
-            )
-        field = told["term_vectors"].get("terms", {"terms": {}, "field_statistics": {}})
-        documents = max(0, field["field_statistics"].get("doc_count", 0))
-        frequencies = {term: int(field["terms"].get(term, {}).get("doc_freq", 0)) for term in distinct}
-        if mistyped := [term for term in distinct if not frequencies[term] and can_be_mistyped(term)]:
-            nearer = self._nearest(place, mistyped)
-            meant = (nearer.get(term, (term, frequency)) for term, frequency in frequencies.items())
-            frequencies = dict(meant)
-        known = sorted((term for term, found in frequencies.items() if found), key=frequencies.__getitem__)
-        highest = (_K1 + 1) * sum(_weight(found, documents) for found in frequencies.values())
-        return _Words(known[:_MAX_TERMS], highest)
-
-    def _nearest(self, place: Place, mistyped: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """For words that no chunk holds, the nearest that some chunk does, and how many do."""
-        suggester = {
-            "field": "terms",
-            "suggest_mode": "missing",
-            "prefix_length": PREFIX,
-            "min_word_length": SHORTEST,
-            "max_edits": 2,
-            "size": _SUGGESTED,
-            "shard_size": _SUGGESTED,
-            "max_inspections": _INSPECTED,
-        }
-        with self._link.asking() as client:
-            told = client.search(
-                index=place.alias,
-                size=0,
-                suggest={"near": {"text": " ".join(mistyped), "term": suggester}},
-                allow_partial_search_results=False,
-                ignore_unavailable=True,
-            )
-        found: dict[str, tuple[str, int]] = {}
-        for entry in told.get("suggest", {}).get("near", ()):
-            options = {option["text"]: int(option["freq"]) for option in entry["options"]}
-            if meant := nearest(entry["text"], options.items()):
-                found[entry["text"]] = (meant, options[meant])
-        return found
 
     def _are_few(self, place: Place, filters: Sequence[Clause]) -> bool:
         with self._link.asking() as client:
@@ -206,13 +141,8 @@ class Searches:
             raise InvalidInput(f"the question's vector has {len(query.vector)} numbers; the chunks' have {length}")
 
 
-def _weight(frequency: int, documents: int) -> float:
-    """A word's idf as Elasticsearch computes it."""
-    total = max(documents, frequency)
-    return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
-
-
-def _hit(hit: Any, query: Query, words: _Words) -> Hit:
+def _hit(hit: Any, query: Query, words: Words) -> Hit:
     parts = hit.get("matched_queries", {})
     word = parts.get(WORDS, 0.0) / (words.highest or 1.0)
-    return Hit(decoded(hit["_source"]), *scores(query.vector_weight, word, parts.get(NEAR, 0.0)))
+    told = words.parts(word_scores(parts)) if query.explain else ()
+    return Hit(decoded(hit["_source"]), *scores(query.vector_weight, word, parts.get(NEAR, 0.0)), told)

@@ -238,6 +238,35 @@ def test_one_bad_file_does_not_stop_the_others(instance: Instance, run: Run, tmp
     assert "  whole.txt\n" in run("search", "heron on the weir", "--dataset", "odd", "--data", data)[1]
 
 
+def test_a_search_says_why(instance: Instance, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "rivers of europe.txt").write_text("The river Danube flows through Vienna.")
+    (tmp_path / "towns.txt").write_text("Through Vienna flows much, says the river guide.")
+    instance.run("ingest", *(str(path) for path in sorted(tmp_path.iterdir())), "--dataset", "why")
+    asked = ("search", 'Which "river Danube" in Viena, europe?', "--dataset", "why", "--data", str(instance.data))
+    said = run(*asked, "--explain")[1]
+    for line in (
+        "viena, taken for vienna: in 2 chunks",
+        'Only chunks with the phrase "river danub" are answered.',
+        "similarity = 0.70 * words + 0.30 * vectors",
+        "The threshold of 0.20 left nothing out.",
+        "number 1 by words alone, number 1 by vectors alone",
+        "in the text and the file name",
+        "without which, in, europ (only in the file name)",
+    ):
+        assert line in said
+    assert "towns.txt" not in said
+    told = json.loads(run(*asked, "--explain", "--json")[1])
+    assert told["question"]["phrases"] == [["river", "danub"]]
+    assert told["rerank"] is None
+    (hit,) = told["hits"]
+    assert hit["document"] == "rivers of europe.txt"
+    assert (hit["explain"]["rank_by_words"], hit["explain"]["rank_by_vectors"]) == (1, 1)
+    assert [word["word"] for word in hit["explain"]["words"]] == ["which", "river", "danub", "in", "viena", "europ"]
+    assert "words alone" not in run(*asked)[1]
+    (plain,) = json.loads(run(*asked, "--json")[1])
+    assert plain == {key: value for key, value in hit.items() if key != "explain"}
+
+
 def test_no_dataset_is_made_for_nothing(instance: Instance, run: Run, tmp_path: Path) -> None:
     data = str(instance.data)
     code, said, _ = run("ingest", str(tmp_path / "nope.txt"), "--dataset", "for nothing", "--data", data)

@@ -21,7 +21,7 @@ from common.settings import ROOT, EmbeddingSettings, Settings, TaskSettings, loa
 from rag.svr.retry import decide
 from rag.utils.embedder import PackagedEmbedder, load_tokenizer, model_dir
 from rag.utils.embedders import calls_at_once, embedder_name, open_cache, open_embedder
-from rag.utils.embedding_http import LONGEST_RETRY_AFTER_S, retry_after_s
+from rag.utils.endpoint_http import LONGEST_RETRY_AFTER_S, retry_after_s
 from tests.unit.test_decisions import TASK
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -1,5 +1,6 @@
-"""One call to an OpenAI-compatible endpoint: POST {url}/embeddings. Says in plain words what went wrong, and what a
-task should do about it. What is asked, and what the answer means, is in endpoint_embedder.py.
+"""One call to the endpoint of a model: POST {url}/embeddings, or another path for another kind. Says in plain words
+what went wrong, and what a task should do about it. What is asked, and what the answer means, is in
+endpoint_embedder.py and endpoint_reranker.py.
 
 The key goes into the request's header and nowhere else: not into a log, and not into an error."""
 
@@ -25,8 +26,8 @@ from urllib3.exceptions import (
 )
 from urllib3.exceptions import TimeoutError as Urllib3Timeout
 
-from common.errors import EmbeddingRefused, EmbeddingUnavailable, PagemillError, SettingsError
-from common.settings import EmbeddingSettings
+from common.errors import EmbeddingRefused, EmbeddingUnavailable, Outage, PagemillError, SettingsError
+from common.settings import EmbeddingSettings, RerankSettings
 from common.version import VERSION
 
 LONGEST_RETRY_AFTER_S = 900.0
@@ -40,16 +41,30 @@ _TOO_MUCH = re.compile(rf"{_EXCESS}.{{0,80}}{_SIZES}|{_SIZES}.{{0,80}}{_EXCESS}"
 # What llama.cpp says of a text that is too long, with the status of an error of its own.
 _TOO_LARGE = re.compile(r"input.{0,60}too (large|long)", re.IGNORECASE | re.DOTALL)
 _REMEDIES = {
-    401: "check embedding.api_key",
-    403: "check embedding.api_key, and what it may be used for",
-    404: "check embedding.url and embedding.model",
+    401: "check {}.api_key",
+    403: "check {}.api_key, and what it may be used for",
+    404: "check {}.url and {}.model",
 }
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A kind of endpoint: its section of the settings, its path, what it is called, and which errors tell of it."""
+
+    section: str
+    path: str
+    called: str
+    unavailable: type[Outage]
+    refused: type[PagemillError]
+
+
+EMBEDDING = Endpoint("embedding", "/embeddings", "the embedding endpoint", EmbeddingUnavailable, EmbeddingRefused)
 
 
 class TooMuch(Exception):
     """The endpoint takes less in one call. `refusal` is the error where less can't be asked."""
 
-    def __init__(self, refusal: EmbeddingRefused) -> None:
+    def __init__(self, refusal: PagemillError) -> None:
         super().__init__(refusal.public_message)
         self.refusal = refusal
 
@@ -61,19 +76,19 @@ class _Pause:
     until_s: float = 0.0
     why: str = ""
 
-    def check(self) -> None:
-        left_s = self.until_s - time.monotonic()
-        if left_s > 0:
-            raise EmbeddingUnavailable(self.why, left_s)
+    @property
+    def left_s(self) -> float:
+        return self.until_s - time.monotonic()
 
 
 class EndpointClient:
     """Thread-safe. Connections are kept open; no more are under way at once than the settings allow."""
 
-    def __init__(self, settings: EmbeddingSettings) -> None:
+    def __init__(self, settings: EmbeddingSettings | RerankSettings, endpoint: Endpoint = EMBEDDING) -> None:
         """Connects to nothing. Raises SettingsError for an address or a key that can't be used."""
-        self._address = _address(settings.url)
-        self._key = read_key(settings)
+        self._endpoint = endpoint
+        self._address = _address(settings.url, endpoint)
+        self._key = read_key(settings, endpoint.section)
         self._timeout_s = settings.timeout_s
         self._most = settings.max_concurrent_requests
         self._headers = {"Content-Type": "application/json", "User-Agent": f"pagemill/{VERSION}"}
@@ -82,36 +97,39 @@ class EndpointClient:
         self._pool = urllib3.PoolManager(num_pools=1, maxsize=self._most, block=True)
         self._pause = _Pause()
 
-    def post(self, body: bytes) -> bytes:
-        """The body of the answer. Raises EmbeddingUnavailable, EmbeddingRefused or TooMuch."""
-        self._pause.check()
+    def post(self, body: bytes, within_s: float | None = None) -> bytes:
+        """The body of the answer. `within_s` is what the caller has left for the whole call; the time of the settings
+        counts anew once the answer begins. Raises TooMuch, or an error of the endpoint's kind."""
+        pause, timeout_s, began_s = self._pause, within_s or self._timeout_s, time.monotonic()
+        if pause.left_s > 0:
+            raise self._endpoint.unavailable(pause.why, pause.left_s)
         try:
-            response = self._send(body)
+            response = self._send(body, timeout_s)
             try:
-                answer = self._read(response, time.monotonic() + self._timeout_s)
+                answer = self._read(response, (began_s if within_s else time.monotonic()) + timeout_s)
             finally:
                 response.release_conn()
         except HTTPError as exc:
-            raise EmbeddingUnavailable(f"the embedding endpoint {self._cause(exc)}") from exc
+            raise self._endpoint.unavailable(f"{self._endpoint.called} {self._cause(exc)}") from exc
         if response.status == 200:
             return answer
         raise self._refused(response, self._said(answer))
 
-    def _send(self, body: bytes) -> urllib3.BaseHTTPResponse:
+    def _send(self, body: bytes, timeout_s: float) -> urllib3.BaseHTTPResponse:
         """A connection that was kept open may be closed just as it is used: this is tried once more, on a new one."""
         try:
-            return self._request(body)
+            return self._request(body, timeout_s)
         except ProtocolError:
-            return self._request(body)
+            return self._request(body, timeout_s)
 
-    def _request(self, body: bytes) -> urllib3.BaseHTTPResponse:
+    def _request(self, body: bytes, timeout_s: float) -> urllib3.BaseHTTPResponse:
         return self._pool.request(
             "POST",
             self._address,
             body=body,
             headers=self._headers,
-            timeout=urllib3.Timeout(connect=min(_CONNECT_S, self._timeout_s), read=self._timeout_s),
-            pool_timeout=self._timeout_s,
+            timeout=urllib3.Timeout(connect=min(_CONNECT_S, timeout_s), read=timeout_s),
+            pool_timeout=timeout_s,
             retries=False,
             redirect=False,  # the key is for this host alone
             preload_content=False,
@@ -127,21 +145,22 @@ class EndpointClient:
             if size > _MOST_ANSWER_BYTES or time.monotonic() > deadline_s:
                 response.close()
                 what = "gave an answer without end" if size > _MOST_ANSWER_BYTES else self._too_slow
-                raise EmbeddingUnavailable(f"the embedding endpoint {what}")
+                raise self._endpoint.unavailable(f"{self._endpoint.called} {what}")
         return b"".join(pieces)
 
     def _refused(self, response: urllib3.BaseHTTPResponse, said: str) -> PagemillError | TooMuch:
         status = response.status
-        text = f"the embedding endpoint answered {status}" + (f": {said}" if said else "")
+        text = f"{self._endpoint.called} answered {status}" + (f": {said}" if said else "")
         if _is_too_much(status, said):
-            return TooMuch(EmbeddingRefused(text))
+            return TooMuch(self._endpoint.refused(text))
         if status in (408, 425, 429) or status >= 500:
             wait_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
             if wait_s:
                 self._pause = _Pause(time.monotonic() + wait_s, text)
-            return EmbeddingUnavailable(text, wait_s)
-        remedy = "it has moved: check embedding.url" if 300 <= status < 400 else _REMEDIES.get(status)
-        return EmbeddingRefused(f"{text}; {remedy}" if remedy else text)
+            return self._endpoint.unavailable(text, wait_s)
+        remedy = "it has moved: check {}.url" if 300 <= status < 400 else _REMEDIES.get(status, "")
+        hint = remedy.replace("{}", self._endpoint.section)
+        return self._endpoint.refused(f"{text}; {hint}" if hint else text)
 
     def _said(self, answer: bytes) -> str:
         """What the endpoint gave as its reason: short, on one line, without the key."""
@@ -187,19 +206,19 @@ def _is_too_much(status: int, said: str) -> bool:
     return status == 413 or (status == 500 and _TOO_LARGE.search(said) is not None)
 
 
-def read_key(settings: EmbeddingSettings) -> str:
+def read_key(settings: EmbeddingSettings | RerankSettings, section: str) -> str:
     """The endpoint's key; empty where it needs none. Raises SettingsError, which never tells the key."""
     key = settings.api_key.get_secret_value()
     if not key and settings.api_key_file:
         try:
             key = Path(settings.api_key_file).read_text(encoding="utf-8")
         except OSError as exc:
-            raise SettingsError(f"embedding.api_key_file = {settings.api_key_file!r}: {exc.strerror}") from exc
+            raise SettingsError(f"{section}.api_key_file = {settings.api_key_file!r}: {exc.strerror}") from exc
         except UnicodeDecodeError:
-            raise SettingsError(f"embedding.api_key_file = {settings.api_key_file!r}: it holds no text") from None
+            raise SettingsError(f"{section}.api_key_file = {settings.api_key_file!r}: it holds no text") from None
     key = key.strip()
     if not re.fullmatch(r"[\x21-\x7e]*", key):
-        raise SettingsError("embedding.api_key: allowed: letters, digits and signs of ASCII, without blanks")
+        raise SettingsError(f"{section}.api_key: allowed: letters, digits and signs of ASCII, without blanks")
     return key
 
 
@@ -219,18 +238,19 @@ def retry_after_s(header: str | None, now: datetime) -> float | None:
     return min(wait_s, LONGEST_RETRY_AFTER_S) if wait_s > 0 else None
 
 
-def _address(url: str) -> str:
-    """Where embeddings are asked for. A query, as some endpoints want one, stays behind the path."""
+def _address(url: str, endpoint: Endpoint) -> str:
+    """Where it is asked. A query, as some endpoints want one, stays behind the path."""
     try:
         parts = urlsplit(url)
         has_host = bool(parts.hostname) and parts.port != 0
     except ValueError as exc:
-        raise SettingsError(f"embedding.url: {exc}") from exc
+        raise SettingsError(f"{endpoint.section}.url: {exc}") from exc
     if not has_host:
-        raise SettingsError("embedding.url: allowed: an address with a host, such as https://host/v1")
+        raise SettingsError(f"{endpoint.section}.url: allowed: an address with a host, such as https://host/v1")
     if parts.username or parts.password:
-        raise SettingsError("embedding.url: allowed: an address without a password; a key goes into embedding.api_key")
+        key = f"{endpoint.section}.api_key"
+        raise SettingsError(f"{endpoint.section}.url: allowed: an address without a password; a key goes into {key}")
     path = parts.path.rstrip("/")
-    if not path.endswith("/embeddings"):
-        path += "/embeddings"
+    if not path.endswith(endpoint.path):
+        path += endpoint.path
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))

@@ -1,0 +1,150 @@
+"""One look at the text half of the embedded index: words and phrases searched in tantivy, and what each word brings.
+
+Owns queries and scores. Which folder is looked into, and when, is decided by embedded_text.py."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import tantivy
+from tantivy import Occur, Query
+
+from common.errors import IndexUnavailable
+from rag.utils.doc_index import WordScore
+from rag.utils.embedded_folder import Mark
+from rag.utils.near_terms import PREFIX, can_be_mistyped, nearest
+from rag.utils.phrases import Phrase, all_words
+
+# Text halves of this version and later know where in a chunk a word stands.
+_POSITIONS_SINCE = 2
+_K1 = 1.2
+# More words than this make no question better, only slower: the rarest are asked for.
+_MAX_TERMS = 128
+
+
+@contextlib.contextmanager
+def translated(action: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, OSError) as exc:  # tantivy reports every failure as a ValueError
+        raise IndexUnavailable(f"the text index can't {action}: {exc}") from exc
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The words of a question as the index has them: what each is taken for, in how many chunks that stands, which of
+    them are asked for, and the highest BM25 that all could get."""
+
+    meant: Mapping[str, str]
+    frequencies: Mapping[str, int]
+    asked: Sequence[str]
+    highest: float
+
+
+class TextView:
+    """The text index as it was with this mark, or a little later.
+
+    Its scores are parts of the highest BM25 that the words could get."""
+
+    def __init__(self, index: tantivy.Index, mark: Mark, documents: int) -> None:
+        self.mark = mark
+        self._schema = index.schema
+        self._searcher = index.searcher()
+        self._documents = documents
+
+    @property
+    def has_positions(self) -> bool:
+        return self.mark.version >= _POSITIONS_SINCE
+
+    def search(
+        self,
+        terms: Sequence[str],
+        datasets: Sequence[int],
+        documents: Sequence[str] | None,
+        limit: int,
+        phrases: Sequence[Phrase] = (),
+    ) -> Mapping[int, float]:
+        """The best rows for any of the words, with scores in 0..1. Fewer than `limit`: these are all.
+
+        Without positions those come that hold all words of the phrases, wherever in the chunk."""
+        filters = [Query.term_set_query(self._schema, "dataset", list(datasets))]
+        if documents is not None:
+            filters.append(Query.term_set_query(self._schema, "document", list(documents)))
+        with translated("be searched"):
+            known = self._known(terms)
+            scores = self._run(known.asked, [*filters, *self._phrase_filters(phrases)], limit)
+        return {row: min(1.0, score / known.highest) for row, score in scores.items()}
+
+    def scores(self, terms: Sequence[str], rows: Sequence[int]) -> Mapping[int, float]:
+        """The scores of those of these rows that hold any of the words."""
+        with translated("be searched"):
+            known = self._known(terms)
+            scores = self._run(known.asked, [self._among(rows)], len(rows))
+        return {row: min(1.0, score / known.highest) for row, score in scores.items()}
+
+    def parts(self, terms: Sequence[str], rows: Sequence[int]) -> dict[int, tuple[WordScore, ...]]:
+        """What each of the words brings each of these rows."""
+        with translated("be searched"):
+            known = self._known(terms)
+            each = {term: self._run([term], [self._among(rows)], len(rows)) for term in known.asked}
+        highest = known.highest or 1.0
+
+        def part_of(word: str, meant: str, row: int) -> WordScore:
+            found = known.frequencies[meant]
+            most = self._weight(found) * (_K1 + 1) / highest
+            return WordScore(word, meant, found, most, each.get(meant, {}).get(row, 0.0) / highest)
+
+        return {row: tuple(part_of(word, meant, row) for word, meant in known.meant.items()) for row in rows}
+
+    def _known(self, terms: Sequence[str]) -> _Known:
+        meant = {term: self._known_as(term) for term in terms}
+        frequencies = {term: self._searcher.doc_freq("terms", term) for term in meant.values()}
+        asked = sorted((term for term, found in frequencies.items() if found), key=frequencies.__getitem__)
+        highest = sum(self._weight(found) for found in frequencies.values()) * (_K1 + 1)
+        return _Known(meant, frequencies, asked[:_MAX_TERMS], highest)
+
+    def _run(self, asked: Sequence[str], filters: Sequence[Query], limit: int) -> Mapping[int, float]:
+        """BM25 of the best rows that hold any of the words and pass the filters."""
+        if not asked or limit < 1 or self._documents < 1:
+            return {}
+        words = [(Occur.Should, self._word(term)) for term in asked]
+        query = Query.boolean_query(
+            [
+                (Occur.Must, Query.boolean_query(words)),
+                *((Occur.Must, Query.const_score_query(part, 0.0)) for part in filters),
+            ]
+        )
+        # As many as there are, at most: tantivy makes room for all that are asked for.
+        hits = self._searcher.search(query, min(limit, self._documents), count=False).hits
+        rows = self._searcher.fast_field_values("row", [address for _, address in hits])
+        return {int(row or 0): score for row, (score, _) in zip(rows, hits, strict=True)}
+
+    def _phrase_filters(self, phrases: Sequence[Phrase]) -> list[Query]:
+        if not self.has_positions:
+            return [self._word(word) for word in all_words(phrases)]
+        return [self._phrase(phrase) for phrase in phrases]
+
+    def _phrase(self, phrase: Phrase) -> Query:
+        if len(phrase) == 1:  # tantivy takes two words or more for a phrase
+            return self._word(phrase[0])
+        return Query.phrase_query(self._schema, "terms", list(phrase))
+
+    def _word(self, term: str) -> Query:
+        return Query.term_query(self._schema, "terms", term, "freq")
+
+    def _among(self, rows: Sequence[int]) -> Query:
+        return Query.term_set_query(self._schema, "row", list(rows))
+
+    def _known_as(self, term: str) -> str:
+        """The term itself, or the nearest one where no chunk holds it."""
+        if not can_be_mistyped(term) or self._searcher.doc_freq("terms", term):
+            return term
+        return nearest(term, self._searcher.terms_with_prefix("terms", term[:PREFIX])) or term
+
+    def _weight(self, frequency: int) -> float:
+        """A word's idf as tantivy computes it."""
+        total = max(self._documents, frequency)
+        return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run check test test-code test-product chaos fuzz bench-queue bench-parse bench-quality lock clean
+.PHONY: help install install-dev run check test test-code test-product chaos fuzz bench-queue bench-parse bench-quality bench-ingest bench-search lock clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,14 @@ bench-queue: install-dev  ## no-op tasks through the engine, beside Celery, Dram
 bench-parse: install-dev  ## pages a second beside bare readers of PDF, and how faithful (ARGS="--folder DIR")
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	$(BIN)/python -m bench.parse $(ARGS)
+
+bench-ingest: install-dev  ## from files to findable chunks: bare steps, Pagemill, Celery, RAGFlow's way (ARGS="--pages 600")
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	$(BIN)/python -m bench.ingest $(ARGS)
+
+bench-search: install-dev  ## searches and writes at up to a million chunks, on both indexes (ARGS="--sizes 10000 100000")
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	$(BIN)/python -m bench.search $(ARGS)
 
 bench-quality: install-dev  ## how well questions find their passages: words, vectors and both (ARGS="--missed")
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt

@@ -1,0 +1,212 @@
+"""The ingest bench: from files to findable chunks, by the bare steps in a pool of processes, by the whole of Pagemill,
+by the same steps as Celery tasks, and as RAGFlow's default does it. One run, the same files, the same cores.
+
+    make bench-ingest ARGS="--pages 1200"
+
+Compare the figures of one run only: machines differ, and are busy with other things."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import plots
+from bench.ingest_systems import System, Whole, bare, celery, whole
+from bench.meter import Meter
+from common.settings import ROOT
+from tests import pdfs
+
+RESULTS = ROOT / "bench" / "results" / "ingest.json"
+CORES = 2
+_PAGES_EACH = 100
+console = Console(width=max(Console().width, 100))
+
+
+@dataclass
+class Run:
+    pages: int
+    seconds: float
+    cpu_s: float
+    peak_mb: int
+
+
+@dataclass
+class Summary:
+    system: str
+    runs: list[Run] = field(default_factory=list)
+
+    @property
+    def pages_a_second(self) -> float:
+        return statistics.median(run.pages / run.seconds for run in self.runs)
+
+    @property
+    def cpu_s_of_1000(self) -> float:
+        return statistics.median(1000 * run.cpu_s / run.pages for run in self.runs)
+
+    @property
+    def peak_mb(self) -> int:
+        return max(run.peak_mb for run in self.runs)
+
+
+@dataclass(frozen=True)
+class Reuse:
+    pages: int
+    first_s: float
+    again_s: float
+    other_dataset_s: float
+
+
+class Files:
+    """Documents of a hundred pages that differ from each other, so that no chunk is reused."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._source = pdfs.write_pages(folder / "source.pdf", _PAGES_EACH, sentences=24, footer=True).read_bytes()
+        self._made = 0
+
+    def make(self, pages: int) -> list[Path]:
+        return [self._make_one() for _ in range(max(1, pages // _PAGES_EACH))]
+
+    def _make_one(self) -> Path:
+        self._made += 1
+        path = self._folder / f"{self._made:05}.pdf"
+        path.write_bytes(self._source + f"%{self._made}\n".encode())  # what follows a PDF's end is not read
+        return path
+
+
+def measure(system: System, files: Sequence[Path]) -> Run:
+    with Meter(system.roots) as meter:
+        began_s = time.monotonic()
+        system.ingest(files)
+        seconds = time.monotonic() - began_s
+    pages = len(files) * _PAGES_EACH
+    console.print(f"[dim]{system.name}: {pages:,} pages in {seconds:.1f} s, {pages / seconds:,.0f} pages/s")
+    return Run(pages, seconds, meter.cpu_s, meter.peak_mb)
+
+
+def side_by_side(folder: Path, files: Files, pages: int, rounds: int) -> list[Summary]:
+    """The systems take turns, so that a slow minute of the machine hits all of them."""
+    with ExitStack() as stack:
+        systems: list[System] = [
+            stack.enter_context(bare(folder / "bare", CORES)),
+            stack.enter_context(whole(folder / "whole", CORES)),
+            stack.enter_context(celery(folder / "celery", CORES)),
+            stack.enter_context(bare(folder / "ragflow", CORES, as_ragflow=True)),
+        ]
+        systems[-1].share = 0.1
+        summaries = [Summary(system.name) for system in systems]
+        for system in systems:
+            system.ingest(files.make(_PAGES_EACH))
+        for _ in range(rounds):
+            for system, summary in zip(systems, summaries, strict=True):
+                summary.runs.append(measure(system, files.make(int(pages * system.share))))
+    return summaries
+
+
+def growth(folder: Path, files: Files, sizes: Sequence[int]) -> list[Summary]:
+    """By executors, and by pages."""
+    found = []
+    with whole(folder / "one", 1) as one:
+        one.ingest(files.make(_PAGES_EACH))
+        found.append(Summary(one.name, [measure(one, files.make(sizes[1]))]))
+    with whole(folder / "two", CORES) as two:
+        two.ingest(files.make(_PAGES_EACH))
+        found += [Summary(f"{two.name}, {size:,} pages", [measure(two, files.make(size))]) for size in sizes]
+    return found
+
+
+def reuse(folder: Path, files: Files, pages: int) -> Reuse:
+    with whole(folder / "reuse", CORES) as system:
+        system.ingest(files.make(_PAGES_EACH))
+        path = folder / "long.pdf"
+        pdfs.write_pages(path, pages, sentences=24, footer=True)
+        documents = system.upload([path])
+        first_s = _parse_s(system, documents)
+        again_s = statistics.median(_parse_s(system, documents) for _ in range(3))
+        system.dataset_id = system.another_dataset()
+        return Reuse(pages, first_s, again_s, _parse_s(system, system.upload([path])))
+
+
+def _parse_s(system: Whole, documents: Sequence[str]) -> float:
+    began_s = time.monotonic()
+    system.parse(documents)
+    return time.monotonic() - began_s
+
+
+def print_summaries(title: str, summaries: Sequence[Summary], base: float) -> None:
+    table = Table(title=title)
+    for heading in ("", "pages/s", "of the first", "CPU s per 1,000 pages", "peak memory, MB"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for one in summaries:
+        table.add_row(
+            one.system,
+            f"{one.pages_a_second:,.0f}",
+            f"{one.pages_a_second / base:.2f}",
+            f"{one.cpu_s_of_1000:.2f}",
+            f"{one.peak_mb:,}",
+        )
+    console.print(table)
+
+
+def _speeds(compared: Sequence[Summary]) -> plots.Bars:
+    speeds = {one.system: [one.pages_a_second] for one in compared}
+    return plots.Bars("From files to findable chunks", "pages/s", ["all steps"], speeds)
+
+
+def _growth(grown: Sequence[Summary]) -> plots.Lines:
+    by_size = [one for one in grown if len({run.pages for run in one.runs}) == 1][1:]
+    pages = [float(one.runs[0].pages) for one in by_size]
+    return plots.Lines(
+        "Pagemill by pages", "pages", "pages/s", pages, {"pages/s": [one.pages_a_second for one in by_size]}, log_x=True
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=1200, help="pages of a round")
+    parser.add_argument("--rounds", type=int, default=3, help="the median counts")
+    parser.add_argument("--largest", type=int, default=10_000, help="pages of the largest run")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="pm-bench-") as name:
+        folder = Path(name)
+        files = Files(folder)
+        compared = side_by_side(folder, files, options.pages, options.rounds)
+        grown = growth(folder, files, (_PAGES_EACH, options.largest // 10, options.largest))
+        reused = reuse(folder, files, 1000)
+    print_summaries("From files to findable chunks", compared, compared[0].pages_a_second)
+    print_summaries("How it grows", grown, grown[0].pages_a_second)
+    console.print(
+        f"{reused.pages:,} pages: first parse {reused.first_s:.2f} s, unchanged again {reused.again_s:.3f} s"
+        f" ({reused.first_s / reused.again_s:.0f} times faster), in another dataset {reused.other_dataset_s:.3f} s"
+        f" ({reused.first_s / reused.other_dataset_s:.0f} times)"
+    )
+    plots.draw("ingest", [_speeds(compared), _growth(grown)])
+    RESULTS.write_text(
+        json.dumps(
+            {
+                "at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "cores": os.cpu_count(),
+                "compared": [asdict(one) for one in compared],
+                "growth": [asdict(one) for one in grown],
+                "reuse": asdict(reused),
+            },
+            indent=1,
+        )
+        + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

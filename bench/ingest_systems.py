@@ -1,0 +1,170 @@
+"""The four ways from files to findable chunks that the ingest bench compares. Each is started once, keeps its processes
+warm, and is then given files."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from multiprocessing.pool import Pool
+from pathlib import Path
+
+import redis
+
+from bench import ingest_steps
+from bench.ingest_steps import TENANT, Piece
+from bench.servers import Workers, valkey
+from tests.acceptance.instance import Instance, running_instance
+from tests.waiting import wait_until
+
+_PATIENCE_S = 1800.0
+_UPLOADS_AT_ONCE = 4
+_LOOK_S = 0.1
+
+
+class System(ABC):
+    name: str
+    # What part of the pages it is given, so that the slowest does not take most of the time.
+    share = 1.0
+
+    @property
+    @abstractmethod
+    def roots(self) -> list[int]:
+        """The processes whose trees do the work."""
+
+    @abstractmethod
+    def ingest(self, files: Sequence[Path]) -> None:
+        """Return when every chunk of the files is findable."""
+
+
+class BarePool(System):
+    """As many processes as there are cores, and nothing between the steps: no queue, no rows."""
+
+    def __init__(self, name: str, data_dir: Path, pool: Pool, indexer: Workers, step: Callable[[Piece], int]) -> None:
+        self.name = name
+        self._data_dir = str(data_dir)
+        self._pool = pool
+        self._indexer = indexer
+        self._step = step
+
+    @property
+    def roots(self) -> list[int]:
+        return [*(child.pid for child in multiprocessing.active_children() if child.pid), *self._indexer.pids]
+
+    def ingest(self, files: Sequence[Path]) -> None:
+        planned = self._pool.imap_unordered(partial(ingest_steps.prepare, self._data_dir), map(str, files))
+        written = self._pool.imap_unordered(self._step, (piece for pieces in planned for piece in pieces))
+        wait_findable(self._data_dir, max(written))
+
+
+class CeleryTasks(System):
+    name = "Celery, acks_late"
+
+    def __init__(self, data_dir: Path, queue_url: str, workers: Workers, indexer: Workers) -> None:
+        os.environ["BENCH_QUEUE_URL"] = queue_url
+        self._data_dir = str(data_dir)
+        self._workers = workers
+        self._indexer = indexer
+        self._counters = redis.Redis.from_url(queue_url)
+
+    @property
+    def roots(self) -> list[int]:
+        return [*self._workers.pids, *self._indexer.pids]
+
+    def ingest(self, files: Sequence[Path]) -> None:
+        from bench.ingest_celery import DONE, PLANNED, WRITTEN, prepare
+
+        self._counters.delete(DONE, WRITTEN)
+        self._counters.set(PLANNED, len(files))
+        for path in files:
+            prepare.delay(self._data_dir, str(path))
+        wait_until(lambda: self._count(DONE) >= self._count(PLANNED), _PATIENCE_S, "Celery's tasks")
+        wait_findable(self._data_dir, max(map(int, self._counters.lrange(WRITTEN, 0, -1))))  # type: ignore[arg-type]
+
+    def _count(self, key: str) -> int:
+        return int(self._counters.get(key) or 0)  # type: ignore[arg-type]
+
+
+class Whole(System):
+    """Pagemill as its users have it: uploads by REST, then DONE, which means findable."""
+
+    def __init__(self, name: str, instance: Instance) -> None:
+        self.name = name
+        self._instance = instance
+        self.dataset_id = instance.dataset("bench")
+
+    @property
+    def roots(self) -> list[int]:
+        return [self._instance.pid]
+
+    def ingest(self, files: Sequence[Path]) -> None:
+        self.parse(self.upload(files))
+
+    def another_dataset(self) -> str:
+        return self._instance.dataset("another")
+
+    def upload(self, files: Sequence[Path]) -> list[str]:
+        with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as uploads:
+            return list(uploads.map(partial(self._instance.upload, self.dataset_id), files))
+
+    def parse(self, documents: Sequence[str]) -> None:
+        answer = self._instance.parse(self.dataset_id, *documents)
+        assert answer["code"] == 0, answer
+        running = f"/datasets/{self.dataset_id}/documents?page_size=1&run=RUNNING&run=UNSTART"
+        while self._instance.call("GET", running)["data"]["total"]:
+            time.sleep(_LOOK_S)
+        for document_id in documents:
+            assert self._instance.document(self.dataset_id, document_id)["run"] == "DONE"
+
+
+def wait_findable(data_dir: str, written: int) -> None:
+    assert ingest_steps.opened_index(data_dir).wait_findable(TENANT, written, _PATIENCE_S)
+
+
+@contextmanager
+def bare(folder: Path, processes: int, *, as_ragflow: bool = False) -> Iterator[BarePool]:
+    name = "as RAGFlow's default" if as_ragflow else f"bare loop, {processes} processes"
+    step = ingest_steps.ingest_as_ragflow if as_ragflow else ingest_steps.ingest
+    with _indexer(folder) as indexer:
+        pool = multiprocessing.get_context("spawn").Pool(processes, ingest_steps.warm)
+        with pool:
+            pool.map(_nothing, range(processes * 4), chunksize=1)
+            yield BarePool(name, folder, pool, indexer, step)
+
+
+@contextmanager
+def celery(folder: Path, processes: int) -> Iterator[CeleryTasks]:
+    with ExitStack() as stack:
+        indexer = stack.enter_context(_indexer(folder))
+        url = stack.enter_context(valkey(folder / "q"))
+        options = ("-A", "bench.ingest_celery", "worker", "--loglevel=WARNING", f"--concurrency={processes}")
+        command = ["-m", "celery", *options, "--without-gossip", "--without-mingle"]
+        workers = Workers([command], {"BENCH_QUEUE_URL": url, "C_FORCE_ROOT": "1"}, folder / "celery.log")
+        stack.callback(workers.stop)
+        yield CeleryTasks(folder, url, workers, indexer)
+
+
+@contextmanager
+def whole(folder: Path, executors: int) -> Iterator[Whole]:
+    folder.mkdir()
+    with running_instance(folder / "data", PAGEMILL_EXECUTOR_PROCESSES=str(executors)) as instance:
+        yield Whole(f"Pagemill, {executors} executor{'s' if executors > 1 else ''}", instance)
+
+
+@contextmanager
+def _indexer(folder: Path) -> Iterator[Workers]:
+    folder.mkdir()
+    indexer = Workers([["-m", "api.cli", "indexer", "--data", str(folder)]], {}, folder / "indexer.log")
+    try:
+        yield indexer
+    finally:
+        indexer.stop()
+
+
+def _nothing(_: int) -> None:
+    """So that every process of the pool is there and warm."""

@@ -3,7 +3,8 @@ the blocks are; and whether the last pages of a long document cost what its firs
 
     make bench-parse ARGS="--folder DIR"
 
-Rates are pages a second of CPU time on one core: the machine may be busy with other things."""
+Rates are pages a second of CPU time on one core. The machine may be busy with other things, so Pagemill and bare
+pypdfium2 read in turns, several times, and the middle one of their ratios counts."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -32,6 +34,10 @@ RESULTS = ROOT / "bench" / "results" / "parse.json"
 _LONG_PAGES = 10_000
 # The slowest readers get a part of the pages.
 _SLOW = {"pdfplumber", "pdfminer.six", "docling-parse", "pypdf"}
+_OURS, _BARE = "pagemill", "pypdfium2"
+_ROUNDS = 5
+# At least: fewer pages of a layout are read several times.
+_PAGES_OF_LAYOUT = 100
 console = Console(width=max(Console().width, 100))
 
 
@@ -42,6 +48,22 @@ class Speed:
     pages_a_second: float
     peak_mb: int
     failed: int
+    # Against bare pypdfium2.
+    ratio: float = 0.0
+
+
+class ReaderFailed(Exception):
+    pass
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How fast Pagemill reads pages of one layout."""
+
+    layout: str
+    pages: int
+    pages_a_second: float
+    ratio: float
 
 
 @dataclass(frozen=True)
@@ -61,40 +83,72 @@ class LongDocument:
     memory_mb_at_end: int
 
 
-def made_files(folder: Path) -> list[Path]:
-    """Several layouts, about 500 pages."""
-    files = [pdfs.write_pages(folder / f"plain-{n}.pdf", 60, sentences=27, footer=True, title=str(n)) for n in range(3)]
-    files += [pdfs.write_outlined(folder / "outlined.pdf", [f"Part {n}" for n in range(1, 31)], pages_each=3)]
-    for number in range(40):
-        files.append(pdfs.write_columns(folder / f"c{number}.pdf", prose(number, 34), prose(900 + number, 34), "Title"))
+def made_files(folder: Path) -> dict[str, list[Path]]:
+    """Several layouts, about 400 pages."""
+    files = {
+        "plain pages": [
+            pdfs.write_pages(folder / f"plain-{n}.pdf", 60, sentences=27, footer=True, title=str(n)) for n in range(3)
+        ],
+        "outlined": [pdfs.write_outlined(folder / "outlined.pdf", [f"Part {n}" for n in range(1, 31)], pages_each=3)],
+        "two columns": [
+            pdfs.write_columns(folder / f"c{number}.pdf", prose(number, 34), prose(900 + number, 34), "Title")
+            for number in range(40)
+        ],
+    }
     for round_ in range(8):
         part = folder / f"known-{round_}"
         part.mkdir()
-        files += [make(part).path for make in MAKERS]
+        for make in MAKERS:
+            known = make(part)
+            files.setdefault(known.name, []).append(known.path)
     return files
 
 
 def speeds(files: list[Path]) -> list[Speed]:
-    found = []
+    found = list(_in_turns(files))
+    bare = found[1].pages_a_second
     for reader in READERS:
+        if reader in (_OURS, _BARE):
+            continue
         if not is_there(reader):
             console.print(f"[yellow]{reader} is not installed: left out")
             continue
-        given = files[:: 6 if reader in _SLOW else 1]
-        done = subprocess.run(
-            [sys.executable, "-m", "bench.readers", reader, *map(str, given)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            console.print(f"[red]{reader}: {done.stderr.strip().splitlines()[-1]}")
+        try:
+            speed = _speed(reader, files[:: 6 if reader in _SLOW else 1])
+        except ReaderFailed as exc:
+            console.print(f"[red]{exc}")
             continue
-        said = json.loads(done.stdout.splitlines()[-1])
-        rate = said["pages"] / said["cpu_s"] if said["cpu_s"] else 0.0
-        found.append(Speed(reader, said["pages"], rate, said["peak_mb"], said["failed"]))
-        console.print(f"[dim]{reader}: {rate:,.0f} pages/s")
+        found.append(replace(speed, ratio=speed.pages_a_second / bare))
+        console.print(f"[dim]{reader}: {speed.pages_a_second:,.0f} pages/s")
     return found
+
+
+def layouts(files: dict[str, list[Path]]) -> list[Layout]:
+    found = []
+    for layout, given in files.items():
+        pages = _speed(_BARE, given).pages
+        ours, _ = _in_turns(given * -(-_PAGES_OF_LAYOUT // pages))
+        found.append(Layout(layout, pages, ours.pages_a_second, ours.ratio))
+        console.print(f"[dim]{layout}: {ours.ratio:.2f} of bare pypdfium2")
+    return found
+
+
+def _in_turns(files: list[Path]) -> tuple[Speed, Speed]:
+    """Pagemill and bare pypdfium2."""
+    rounds = [(_speed(_OURS, files), _speed(_BARE, files)) for _ in range(_ROUNDS)]
+    ratio = statistics.median(ours.pages_a_second / bare.pages_a_second for ours, bare in rounds)
+    ours, bare = (sorted(each, key=lambda speed: speed.pages_a_second) for each in zip(*rounds, strict=True))
+    return replace(ours[_ROUNDS // 2], ratio=ratio), replace(bare[_ROUNDS // 2], ratio=1.0)
+
+
+def _speed(reader: str, files: list[Path]) -> Speed:
+    """Of a reader in a process of its own. Raises ReaderFailed."""
+    command = [sys.executable, "-m", "bench.readers", reader, *map(str, files)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise ReaderFailed(f"{reader}: {done.stderr.strip().splitlines()[-1]}")
+    said = json.loads(done.stdout.splitlines()[-1])
+    return Speed(reader, said["pages"], said["pages"] / said["cpu_s"], said["peak_mb"], said["failed"])
 
 
 def fidelity(folder: Path) -> list[Fidelity]:
@@ -158,23 +212,27 @@ def read_long(path: Path) -> LongDocument:
     return LongDocument(units, first_s, last_s, memory[0], memory[-1])
 
 
-def show(found: list[Speed], faithful: list[Fidelity], long: LongDocument) -> None:
-    bare = next((speed.pages_a_second for speed in found if speed.reader == "pypdfium2"), 0.0)
+def show(found: list[Speed], by_layout: list[Layout], faithful: list[Fidelity], long: LongDocument) -> None:
     table = Table(title="PDF to text, one core; pagemill: to blocks with tables, and chunks")
     for heading in ("reader", "pages", "pages/s of CPU", "of bare pypdfium2", "peak MB", "files failed"):
         table.add_column(heading, justify="left" if heading == "reader" else "right")
     for speed in found:
-        ratio = f"{speed.pages_a_second / bare:.2f}" if bare else "-"
-        table.add_row(
-            speed.reader, str(speed.pages), f"{speed.pages_a_second:,.0f}", ratio, str(speed.peak_mb), str(speed.failed)
-        )
+        rate, ratio = f"{speed.pages_a_second:,.0f}", f"{speed.ratio:.2f}"
+        table.add_row(speed.reader, str(speed.pages), rate, ratio, str(speed.peak_mb), str(speed.failed))
     console.print(table)
+    if by_layout:
+        table = Table(title="Pagemill by layout")
+        for heading in ("layout", "pages", "pages/s of CPU", "of bare pypdfium2"):
+            table.add_column(heading, justify="left" if heading == "layout" else "right")
+        for each in by_layout:
+            table.add_row(each.layout, str(each.pages), f"{each.pages_a_second:,.0f}", f"{each.ratio:.2f}")
+        console.print(table)
     table = Table(title="Fidelity on known documents")
     for heading in ("document", "words F1", "in order", "cells right"):
         table.add_column(heading, justify="left" if heading == "document" else "right")
-    for each in faithful:
-        cells = "-" if each.cells is None else f"{each.cells:.3f}"
-        table.add_row(each.document, f"{each.f1:.3f}", f"{each.order:.3f}", cells)
+    for known in faithful:
+        cells = "-" if known.cells is None else f"{known.cells:.3f}"
+        table.add_row(known.document, f"{known.f1:.3f}", f"{known.order:.3f}", cells)
     console.print(table)
     console.print(f"{long.pages:,} pages: the first 12 in {long.first_s * 1000:.1f} ms,")
     console.print(f"  the last 12 in {long.last_s * 1000:.1f} ms (ratio {long.last_s / long.first_s:.2f});")
@@ -191,17 +249,20 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        files = sorted(options.folder.rglob("*.pdf")) if options.folder else made_files(folder)
+        made = {} if options.folder else made_files(folder)
+        files = sorted(options.folder.rglob("*.pdf")) if options.folder else list(chain(*made.values()))
         if not files:
             raise SystemExit(f"no PDF files in {options.folder}")
-        found, faithful, long = speeds(files), [*fidelity(folder), scan(folder)], long_document(folder)
-    show(found, faithful, long)
+        found, by_layout = speeds(files), layouts(made)
+        faithful, long = [*fidelity(folder), scan(folder)], long_document(folder)
+    show(found, by_layout, faithful, long)
     if not options.folder:
         RESULTS.parent.mkdir(exist_ok=True)
         result = {
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "command": "make bench-parse",
             "speeds": [asdict(speed) for speed in found],
+            "layouts": [asdict(each) for each in by_layout],
             "fidelity": [asdict(each) for each in faithful],
             "long_document": asdict(long),
         }

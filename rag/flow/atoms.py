@@ -53,6 +53,9 @@ class AtomMaker:
                 path.enter(block.level, block.text)
                 held += self._pieces(block, tokens, fresh)
                 continue
+            if tokens <= fresh and not held and block.kind is BlockKind.PARAGRAPH and block.text:
+                flow.append(Atom([Piece(block.text, tokens, block)], tokens, path.titles, order))
+                continue
             pieces, apart = self._item(item, tokens, limit, fresh)
             if apart and not part.inline:
                 followed = followed or _followed_by_text(items)
@@ -63,11 +66,8 @@ class AtomMaker:
                 else:
                     held = mine + held
                 continue
-            if held:
-                flow += _headed(held, pieces, path.titles, order, fresh)
-                held = [] if pieces else held
-            else:
-                flow += [Atom([piece], piece.tokens, path.titles, order) for piece in pieces]
+            flow += _headed(held, pieces, path.titles, order, fresh)
+            held = [] if pieces else held
         flow += [Atom([each], each.tokens, path.titles, len(items)) for each in held]
         return flow, specials
 

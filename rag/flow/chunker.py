@@ -13,7 +13,7 @@ from rag.flow.children import ChildCutter
 from rag.flow.chunk import Chunk, ChunkSettings
 from rag.flow.contents import OutlineContents, PartContents
 from rag.flow.groups import groups
-from rag.flow.headings import HeadingPath
+from rag.flow.headings import HeadingPath, OutlinePaths
 from rag.flow.methods import CHILDLESS, PAIRED, WHOLE_DOCUMENT, parts_of
 from rag.flow.packing import Atom, Look, pack, to_chunk
 from rag.flow.parts import Part, with_prefix_as_text
@@ -38,6 +38,7 @@ class Chunker:
         self._children = ChildCutter(delimiter, self._scale)
         self._atoms = AtomMaker(self._scale, rows=profile.unit is Unit.ROW)
         self._outline = OutlineContents(profile.outline) if profile.outline else None
+        self._paths = OutlinePaths(profile.outline)
 
     def chunk(self, blocks: Iterable[Block]) -> Iterator[Chunk]:
         """The chunks of `blocks`, which come in reading order. No character but white space is lost."""
@@ -59,7 +60,7 @@ class Chunker:
 
     def _path(self, page: int) -> HeadingPath:
         if self._profile.unit is not Unit.ROW:
-            return HeadingPath(self._profile.outline, page)
+            return self._paths.above(page)
         path = HeadingPath()
         for sheet in self._profile.sheets:
             page -= sheet.rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rag.parser.blocks import Heading
 
@@ -10,14 +11,11 @@ _MAX_TITLE = 200
 
 
 class HeadingPath:
-    """The outline's headings from the pages before, then those met on the way."""
+    """The headings from the highest to the nearest, as they are met on the way."""
 
-    def __init__(self, outline: Sequence[Heading] = (), page: int = 1) -> None:
-        self._stack: list[tuple[int, str]] = []
+    def __init__(self, above: Sequence[tuple[int, str]] = ()) -> None:
+        self._stack = list(above)
         self._titles: tuple[str, ...] | None = None
-        for entry in outline:
-            if entry.page < page:
-                self.enter(entry.level, entry.title)
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -30,3 +28,29 @@ class HeadingPath:
             self._stack.pop()
         self._stack.append((level, title[:_MAX_TITLE]))
         self._titles = None
+
+    def copy(self) -> HeadingPath:
+        return HeadingPath(self._stack)
+
+
+class OutlinePaths:
+    """The headings of an outline above each page. Pages mostly come one after the other, and outlines may be long."""
+
+    def __init__(self, outline: Sequence[Heading]) -> None:
+        self._outline = outline
+        self._is_in_order = all(before.page <= after.page for before, after in pairwise(outline))
+        self._path, self._entered, self._page = HeadingPath(), 0, 0
+
+    def above(self, page: int) -> HeadingPath:
+        """The headings from the pages before this one."""
+        if not self._is_in_order or page < self._page:
+            self._path, self._entered = HeadingPath(), 0
+        while self._entered < len(self._outline):
+            entry = self._outline[self._entered]
+            if entry.page < page:
+                self._path.enter(entry.level, entry.title)
+            elif self._is_in_order:
+                break
+            self._entered += 1
+        self._page = page
+        return self._path.copy()

@@ -3,13 +3,14 @@ of chunk methods; chunkers know nothing of file kinds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import zip_longest
 
 import msgspec
 
 # Goes into every task digest: raise it whenever the blocks or chunks of an unchanged file may change.
-PARSER_VERSION = 3
+PARSER_VERSION = 4
 
 
 class FileKind(StrEnum):
@@ -117,25 +118,27 @@ class Block(msgspec.Struct, frozen=True):
     def boxes_of(self, start: int, end: int) -> tuple[Box, ...]:
         """The place of this part of the text: one box around its lines in each column of each page."""
         found: list[Box] = []
-        above: Box | None = None
+        column: list[Box] = []
         for line, after in zip_longest(self.lines, self.lines[1:]):
             if line.start >= end or (after is not None and after.start <= start):
                 continue
-            if above is not None and line.box.page == above.page and line.box.bottom >= above.top:
-                found[-1] = _around(found[-1], line.box)
-            else:
-                found.append(line.box)
-            above = line.box
-        return tuple(found)
+            box = line.box
+            if column and (box.page != column[-1].page or box.bottom < column[-1].top):
+                found.append(_around(column))
+                column = []
+            column.append(box)
+        return (*found, _around(column)) if column else ()
 
 
-def _around(one: Box, other: Box) -> Box:
+def _around(boxes: Sequence[Box]) -> Box:
+    if len(boxes) == 1:
+        return boxes[0]
     return Box(
-        page=one.page,
-        left=min(one.left, other.left),
-        right=max(one.right, other.right),
-        top=min(one.top, other.top),
-        bottom=max(one.bottom, other.bottom),
+        boxes[0].page,
+        min([box.left for box in boxes]),
+        max([box.right for box in boxes]),
+        min([box.top for box in boxes]),
+        max([box.bottom for box in boxes]),
     )
 
 
@@ -178,8 +181,14 @@ class Profile(msgspec.Struct, frozen=True):
     author: str = ""
     encoding: str = ""
     body_size: float = 0.0
+    # Whether all letters of its type are as wide: what else would be code is then prose.
+    is_mono: bool = False
     outline: tuple[Heading, ...] = ()
+    # Headers and footers, but for their numbers; those that all pages after one leave out; and by how much printed page
+    # numbers are higher than those of the pages.
     repeated_lines: tuple[str, ...] = ()
+    repeated_after: tuple[tuple[str, int], ...] = ()
+    number_offset: int | None = None
     columns: tuple[str, ...] = ()
     sheets: tuple[Sheet, ...] = ()
     created: str = ""

@@ -43,7 +43,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     """A line of text. Points from the top left of the page as it is shown; `base` is where its letters stand.
 
     `spans` is empty for a line without wide gaps. `first` and `count` are its characters in the page's text, if it
-    has any there. A `block` stands in the place of a table or a figure, and has no text."""
+    has any there. A `block` stands in the place of a table or a figure, and has no text. `mono` lines are set in type
+    whose letters are all as wide."""
 
     text: str
     left: float
@@ -58,6 +59,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     first: int = 0
     count: int = 0
     block: Block | None = None
+    mono: bool = False
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -210,24 +212,25 @@ def _by_columns(lines: Sequence[Line], gutters: Sequence[float]) -> list[Line]:
 
 def _split_at(line: Line, gutters: Sequence[float]) -> list[Line]:
     """The parts of a line that goes on in the next column at the same height."""
-    starts = [
-        number
-        for number, (before, after) in enumerate(pairwise(line.spans), start=1)
-        if (at := bisect_left(gutters, before.right)) < len(gutters) and gutters[at] <= after.left
-    ]
-    if not starts:
-        return [line]
-    parts = []
-    for start, end in pairwise([0, *starts, len(line.spans)]):
-        first, is_last = line.spans[start], end == len(line.spans)
-        text = line.text[first.start :] if is_last else line.text[first.start : line.spans[end].start].strip()
-        left = first.left if start else line.left
-        right = line.right if is_last else line.spans[end - 1].right
-        hyphened = line.hyphened and is_last
-        parts.append(
-            Line(
-                text, left, right, line.top, line.bottom, line.base, line.size,
-                hyphened, (), line.bold, line.first, line.count, line.block,
-            )
-        )  # fmt: skip
-    return parts
+    spans, parts, start = line.spans, [], 0
+    for number in range(1, len(spans)):
+        gutter = bisect_left(gutters, spans[number - 1].right)
+        if gutter < len(gutters) and gutters[gutter] <= spans[number].left:
+            parts.append(_part(line, start, number))
+            start = number
+    return [*parts, _part(line, start, len(spans))] if parts else [line]
+
+
+def _part(line: Line, start: int, end: int) -> Line:
+    """The part of a line from one of its spans up to but without another."""
+    spans = line.spans
+    first = spans[start].start
+    left = spans[start].left if start else line.left
+    if end == len(spans):
+        text, right, hyphened = line.text[first:], line.right, line.hyphened
+    else:
+        text, right, hyphened = line.text[first : spans[end].start].strip(), spans[end - 1].right, False
+    return Line(
+        text, left, right, line.top, line.bottom, line.base, line.size,
+        hyphened, (), line.bold, line.first, line.count, line.block, line.mono,
+    )  # fmt: skip

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from rag.parser.blocks import Block, BlockKind, PlacedLine
 from rag.parser.hyphens import keeps_hyphen, words_of
+from rag.parser.line_joins import space_between
 from rag.parser.page_text import PageText, Row, ends_sentence, rows
-from rag.parser.paragraphs import space_between
 
 # A page that is one paragraph ends it if its number is a multiple of this: no block grows with the document.
 MAX_PAGES_ON = 8

@@ -6,40 +6,34 @@ read in."""
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from statistics import median
 
-from rag.parser.blocks import Block, BlockKind, Box, PlacedLine
+from rag.parser.blocks import Block, BlockKind, PlacedLine
+from rag.parser.captions import is_caption
 from rag.parser.layout import Line
+from rag.parser.line_joins import box_of_line, has_leaders, join_lines, words_around_hyphens
 
-_BULLETS = "\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1\u2013\u2014\u00b7*-"
-_ITEM = re.compile(rf"(?:[{_BULLETS}]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}})[.)])\s+\S")
+_BULLETS = (
+    "\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1\u2013\u2014\u00b7\u25b6\u25b7\u25b8\u25b9\u25ba\u25c6\u25c7"
+    "\u2713\u2714\u2756\u27a2\u27a4*-"
+)
+_ITEM = re.compile(rf"(?:[{_BULLETS}]|\[\d{{1,3}}\]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}})[.)])\s+\S")
+_SECTION = re.compile(r"(?:\d+(?:\.\d+)*|[A-Z](?:\.\d+)*|[IVXL]+)\.?")
 SENTENCE_ENDS = (".", "!", "?", ":", "\u3002", "\uff01", "\uff1f", "\uff1a")
 _SENTENCE_ENDS = frozenset(SENTENCE_ENDS)
-_WORD = re.compile(r"\w+(?:-\w+)*")
-_LAST_WORD = re.compile(r"[\w-]*\w$")
-_FIRST_WORD = re.compile(r"\w[\w-]*")
 # Type this much larger than the body's makes a line a heading; the larger, the higher its level.
 _HEADING_RATIOS = ((1.7, 1), (1.35, 2), (1.12, 3))
 _MAX_HEADING_CHARS = 200
+# From line to line of a heading, in sizes of its type.
+_MAX_TITLE_STEP = 1.5
 # A line of the body's size that is bold is a heading below those.
 _BOLD_LEVEL = 4
 _MAX_BOLD_WORDS = 12
 # Levels of headings known by their type stand below those of an outline.
 _BELOW_OUTLINE = 10
-_CAPTION = re.compile(
-    r"(?:fig(?:ure|ura|\.)?|table|tab\.|tabelle|tableau|tabla|tabella|abb(?:ildung|\.)|chart|plate|scheme|exhibit"
-    r"|\u56fe|\u5716|\u56f3|\u8868)"
-    r"\s*(?:\d+(?:[.-]\d+)*|[A-Z]\.?\d*|[IVXL]+)\s*(?P<mark>[.:|\u2013\u2014\uff1a\u3000-]|\s|$)",
-    re.IGNORECASE,
-)
-_CAPTION_STARTS = frozenset("fFtTaAcCpPsSeE\u56fe\u5716\u56f3\u8868")
-# In lines of its own type: how far a caption stands from its table or figure.
-_CAPTION_REACH = 3.0
-# Up to here all scripts have spaces between their words; those that have none are further on.
-_LAST_SPACED = "\u0dff"
-_UNSPACED = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u0e00-\u0eff\U00020000-\U0003ffff]")
 
 
 class HeadingFinder:
@@ -94,18 +88,13 @@ class _Draft:
     def __init__(self, kind: BlockKind, level: int, line: Line) -> None:
         self.kind, self.level, self.lines, self.right = kind, level, [line], line.right
 
-    def add(self, line: Line) -> None:
-        self.lines.append(line)
-        if line.right > self.right:
-            self.right = line.right
-
 
 def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iterator[Block]:
     """Join lines in reading order into blocks, each with its boxes."""
     items = [line for line in lines if line.block is not None]
     texts = [line for line in lines if line.block is None] if items else lines
-    pitch = _usual_pitch(texts)
-    words = _words(texts)
+    pitches = _usual_pitches(texts)
+    words = words_around_hyphens(texts)
     bold_ends = _bold_headings(texts)
     draft: _Draft | None = None
     for line in lines:
@@ -117,10 +106,14 @@ def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iter
             continue
         bold = line.bold and line.first in bold_ends
         level = headings.level(line.text, line.size, bold=bold) if bold or line.size >= headings.plain_below else 0
+        if level and has_leaders(line.text):
+            level = 0  # an entry in a table of contents
         is_item = _ITEM.match(line.text) is not None
         if draft is not None:
-            if not is_item and _continues(draft, line, level, pitch):
-                draft.add(line)
+            if not is_item and _continues(draft, line, level, pitches.get(round(line.size), 0.0)):
+                draft.lines.append(line)
+                if line.right > draft.right:
+                    draft.right = line.right
                 continue
             yield _finished(page, draft, headings, words, items)
         kind = BlockKind.LIST_ITEM if is_item else BlockKind.PARAGRAPH
@@ -137,7 +130,7 @@ def _bold_headings(lines: Sequence[Line]) -> frozenset[int]:
         return frozenset()
     found: set[int] = set()
     for before, line, after in zip([None, *lines], lines, [*lines[1:], None], strict=False):
-        if not line.bold or line.spans:
+        if not line.bold or (line.spans and not _is_numbered(line)):
             continue
         beside = any(other is not None and abs(other.base - line.base) < 0.5 * line.size for other in (before, after))
         goes_on = (
@@ -151,9 +144,18 @@ def _bold_headings(lines: Sequence[Line]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _usual_pitch(lines: Sequence[Line]) -> float:
-    steps = [step for before, after in pairwise(lines) if (step := after.base - before.base) > 1]
-    return median(steps) if steps else 0.0
+def _is_numbered(line: Line) -> bool:
+    """Whether the gap in a line is the one between the number of a section and its title."""
+    return len(line.spans) == 2 and _SECTION.fullmatch(line.text[: line.spans[1].start].strip()) is not None
+
+
+def _usual_pitches(lines: Sequence[Line]) -> dict[int, float]:
+    """From line to line of each size of type: code, notes and tables are set closer than prose."""
+    steps: dict[int, list[float]] = defaultdict(list)
+    for before, after in pairwise(lines):
+        if (step := after.base - before.base) > 1:
+            steps[round(after.size)].append(step)
+    return {size: median(found) for size, found in steps.items()}
 
 
 def _continues(draft: _Draft, line: Line, level: int, pitch: float) -> bool:
@@ -168,11 +170,14 @@ def _continues(draft: _Draft, line: Line, level: int, pitch: float) -> bool:
         return last.text[-1:] not in _SENTENCE_ENDS and line.text[:1].islower()
     if step < 0.5 * size:  # further along on the same line
         return not level or step == 0
-    if step > 1.3 * min(pitch, 1.8 * size):
-        return False
+    most = 1.3 * min(pitch, 1.8 * size)
     if level:
-        return True
-    if line.left - last.left > 0.8 * size and not (draft.kind is BlockKind.LIST_ITEM and len(draft.lines) == 1):
+        return step <= max(most, _MAX_TITLE_STEP * size)
+    if step > most or has_leaders(last.text) or (last.text[-1:].isdecimal() and has_leaders(line.text)):
+        return False
+    if len(draft.lines) == 1 and _is_title(last, line):
+        return False
+    if line.left - last.left > 0.8 * size and not (len(draft.lines) == 1 and _may_hang(draft, line)):
         return False
     if last.text[-1:] not in _SENTENCE_ENDS:
         return True
@@ -180,70 +185,32 @@ def _continues(draft: _Draft, line: Line, level: int, pitch: float) -> bool:
     return not ends_early
 
 
+def _is_title(first: Line, below: Line) -> bool:
+    """Whether a line stands in the middle above another, or is bold and short where the other is neither."""
+    inset, short = first.left - below.left, below.right - first.right
+    if first.bold and not below.bold and short > 4 * first.size:
+        return True
+    return inset > 3 * first.size and short > 3 * first.size and abs(inset - short) < first.size
+
+
+def _may_hang(draft: _Draft, line: Line) -> bool:
+    """Whether a line further in than the first goes on with it: with an item, or a full line that ends no sentence."""
+    if draft.kind is BlockKind.LIST_ITEM:
+        return True
+    last = draft.lines[-1]
+    return last.text[-1:] not in _SENTENCE_ENDS and last.right >= line.right - 2 * last.size
+
+
 def _finished(
     page: int, draft: _Draft, headings: HeadingFinder, words: frozenset[str], items: Sequence[Line] = ()
 ) -> Block:
-    text = ""
-    lines: list[PlacedLine] = []
-    for line, after in zip_longest(draft.lines, draft.lines[1:]):
-        lines.append(PlacedLine(len(text), box_of_line(page, line)))
-        text += line.text
-        if line.hyphened:
-            text += "-" if after is None or _keeps_hyphen(line.text, after.text, words) else ""
-        elif after is not None:
-            text += " " if line.text[-1:] <= _LAST_SPACED else space_between(line.text, after.text)
+    text, starts = join_lines(draft.lines, words)
+    boxes = [box_of_line(page, line) for line in draft.lines]
     kind, level = draft.kind, 0
     if kind is BlockKind.HEADING:
         first = draft.lines[0]
         level = headings.level(text, first.size, bold=first.bold)
         kind = kind if level else BlockKind.PARAGRAPH
-    if kind is not BlockKind.LIST_ITEM and text[:1] in _CAPTION_STARTS and _is_caption(text, draft.lines, items):
+    if kind is not BlockKind.LIST_ITEM and is_caption(text, draft.lines, items):
         kind, level = BlockKind.CAPTION, 0
-    return Block(kind=kind, text=text, page=page, level=level, lines=tuple(lines))
-
-
-def _is_caption(text: str, lines: Sequence[Line], items: Sequence[Line]) -> bool:
-    """Whether it names a figure or table: by a mark after its number, or by standing next to one."""
-    label = _CAPTION.match(text)
-    if label is None:
-        return False
-    if label["mark"].strip():
-        return True
-    first, last = lines[0], lines[-1]
-    reach = _CAPTION_REACH * max(first.size, 1.0)
-    rest = text[label.end() :].lstrip()
-    return not rest[:1].islower() and any(
-        first.left < item.right
-        and last.right > item.left
-        and (abs(first.top - item.bottom) <= reach or abs(item.top - last.bottom) <= reach)
-        for item in items
-    )
-
-
-def space_between(before: str, after: str) -> str:
-    """What parts the texts of two lines: nothing in scripts that have no spaces."""
-    if before[-1:] <= _LAST_SPACED or after[:1] <= _LAST_SPACED:
-        return " "
-    return "" if _UNSPACED.match(before[-1]) and _UNSPACED.match(after[0]) else " "
-
-
-def _words(lines: Sequence[Line]) -> frozenset[str]:
-    """The words of a page that has hyphens at line ends, in lower case."""
-    if not [line for line in lines if line.hyphened]:
-        return frozenset()
-    return frozenset(_WORD.findall("\n".join([line.text for line in lines]).lower()))
-
-
-def _keeps_hyphen(before: str, after: str, words: frozenset[str]) -> bool:
-    """Whether the hyphen between two lines is the word's own, and not there to break it."""
-    head, tail = _LAST_WORD.search(before), _FIRST_WORD.match(after)
-    if head is None or tail is None or f"{head[0]}-{tail[0]}".lower() in words:
-        return True
-    if f"{head[0]}{tail[0]}".lower() in words:
-        return False
-    starts_anew = tail[0][0].isupper() or not (head[0][-1] + tail[0][0]).isalpha()
-    return starts_anew or head[0].isupper() or "-" in head[0]
-
-
-def box_of_line(page: int, line: Line) -> Box:
-    return Box(page, int(line.left), int(line.right + 0.999), int(line.top), int(line.bottom + 0.999))
+    return Block(kind=kind, text=text, page=page, level=level, lines=tuple(map(PlacedLine, starts, boxes)))

@@ -17,17 +17,19 @@ import pypdfium2 as pdfium
 
 from common.errors import NoPages
 from rag.parser.blocks import PLAIN, Block, FileKind, Heading, Profile, ReadOptions, Unit
+from rag.parser.code_lines import with_code
 from rag.parser.layout import Page, order
 from rag.parser.paragraphs import HeadingFinder, normalised, to_blocks
 from rag.parser.pdf_footnotes import note_block, part_footnotes
 from rag.parser.pdf_open import open_file
-from rag.parser.pdf_running import repeated_lines, without_repeated
+from rag.parser.pdf_running import find_running, without_repeated
 from rag.parser.text import clean
 
 _MAX_OUTLINE = 1000
 _MAX_OUTLINE_READ = 20_000
 _MAX_OUTLINE_DEPTH = 8
 _MAX_TITLE = 200
+_MOSTLY = 0.9
 _DATE = re.compile(
     r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(?P<utc>Z)|(?P<sign>[+-])(?P<h>\d\d)'?(?P<m>\d\d)?)?"
 )
@@ -41,6 +43,7 @@ def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
         raise NoPages(f"{name} has no pages")
     sample = opened.sample()
     body_size = _body_size(sample)
+    running = find_running(sample, body_size)
     return Profile(
         kind=FileKind.PDF,
         unit=Unit.PAGE,
@@ -48,8 +51,11 @@ def profile(path: Path, name: str, options: ReadOptions = PLAIN) -> Profile:
         title=clean(opened.metadata("Title")).strip()[:_MAX_TITLE],
         author=clean(opened.metadata("Author")).strip()[:_MAX_TITLE],
         body_size=body_size,
+        is_mono=_is_mono(sample),
         outline=_outline(opened.document),
-        repeated_lines=repeated_lines(sample, body_size),
+        repeated_lines=running.everywhere,
+        repeated_after=running.after,
+        number_offset=running.offset,
         scanned=sum(not page.is_whole for page in sample) / len(sample) if sample and options.ocr else 0.0,
         created=_iso(opened.metadata("CreationDate")),
         modified=_iso(opened.metadata("ModDate")),
@@ -66,6 +72,8 @@ def read(path: Path, profile: Profile, from_unit: int, to_unit: int, options: Re
         page = without_repeated(opened.page(index, ocr=options.ocr), profile)
         headings = HeadingFinder(profile.body_size, titles.get(index + 1, {}), has_outline=bool(titles))
         lines, notes = part_footnotes(page, order(page), profile.body_size)
+        if not profile.is_mono:
+            lines = list(with_code(page.number, lines, headings))
         yield from to_blocks(page.number, lines, headings)
         for note in notes:
             yield note_block(page.number, note)
@@ -81,6 +89,12 @@ def _body_size(sample: Sequence[Page]) -> float:
     for size, count in by_size.items():
         letters[round(size * 2) / 2] += count
     return max(letters, key=lambda size: (letters[size], -size), default=0.0)
+
+
+def _is_mono(sample: Sequence[Page]) -> bool:
+    """Whether hardly a letter is set in type whose letters differ in width, as in a text file that was printed."""
+    mono = sum([len(line.text) for page in sample for line in page.lines if line.mono])
+    return mono > 0 and mono >= _MOSTLY * sum([len(line.text) for page in sample for line in page.lines])
 
 
 def _outline(document: pdfium.PdfDocument) -> tuple[Heading, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from operator import itemgetter
 from statistics import median
+from string import digits
 
 from rag.parser.blocks import Cell
 from rag.parser.layout import Line
@@ -26,6 +27,7 @@ _MIN_ALIGNED = 0.7
 _MIN_FILLED = 0.6
 _MAX_WORDS = 4.0
 _MAX_WORDS_WITH_NUMBERS = 8.0
+_MIN_PROSE_WORDS = 2.5
 _MIN_NUMBERS = 0.4
 _MIN_WITH_DIGITS = 0.2
 _DIGIT = re.compile(r"\d")
@@ -78,13 +80,14 @@ def _is_prose(run: Sequence[Row]) -> bool:
     """Whether the parts have too many words for cells."""
     texts = [line.text for row in run for line in row.lines]
     count = sum([row.count for row in run])
-    if "  " in "\n".join(texts):
+    whole = "\n".join(texts)
+    if "  " in whole:
         words = sum([part.text.count(" ") + 1 for row in run for part in row.parts])
     else:
         words = sum([text.count(" ") + 1 for text in texts])
     if not _MAX_WORDS * count < words <= _MAX_WORDS_WITH_NUMBERS * count:
         return words > _MAX_WORDS * count
-    if not any(map(_DIGIT.search, texts)):
+    if not any(digit in whole for digit in digits) and (whole.isascii() or not _DIGIT.search(whole)):
         return True
     numbers = sum(_DIGIT.search(part.text) is not None for row in run for part in row.parts)
     return numbers / count < _MIN_WITH_DIGITS
@@ -150,6 +153,8 @@ def _is_no_prose(rows: Sequence[_Cells], columns: Sequence[tuple[float, float]])
     first = [text for number, text in texts if number == 0]
     if len(columns) == 2 and sum(_MARK.match(text) is not None for text in first) > 0.5 * len(first):
         return False  # a list
+    if _are_columns_of_prose(rows, len(columns)):
+        return False
     later = [text for number, text in texts[1:] if number]
     numbers = sum(is_number(text) for text in later)
     if later and numbers >= _MIN_NUMBERS * len(later):
@@ -161,6 +166,17 @@ def _is_no_prose(rows: Sequence[_Cells], columns: Sequence[tuple[float, float]])
         return True
     ends = [row[0][-1].right for row in rows if 0 in row]
     return sum(right >= columns[0][1] - 6 for right in ends) <= 0.6 * len(ends)
+
+
+def _are_columns_of_prose(rows: Sequence[_Cells], columns: int) -> bool:
+    """Whether the texts of every column below the first row go on with a sentence: several words, the first in lower
+    case."""
+    for number in range(columns):
+        texts = [" ".join([part.text for part in row[number]]) for row in rows[1:] if number in row]
+        low = len([text for text in texts if text[:1].islower()])
+        if 2 * low <= len(texts) or sum([len(text.split()) for text in texts]) < _MIN_PROSE_WORDS * len(texts):
+            return False
+    return True
 
 
 def _to_item(run: Sequence[Row], cells: Sequence[_Cells], columns: Sequence[tuple[float, float]], page: int) -> Line:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from rag.parser.blocks import Block, BlockKind, PlacedLine
 from rag.parser.layout import Line, Page
-from rag.parser.paragraphs import box_of_line, space_between
+from rag.parser.line_joins import box_of_line, space_between
 
 # Against the body's type.
 _MAX_SIZE = 0.92

@@ -23,6 +23,20 @@ _UNKNOWN = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]|\\(cid:\\d+\\)")
 # The hyphen of a line's end is none of them: lines are parted there.
 _NOISE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffd\uffff\ue000-\uf8ff]")
 _SHOWN = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
+# What letters of the fonts Symbol and Wingdings show, which Word takes for the marks of lists.
+_SYMBOLS = str.maketrans(
+    {
+        "\uf06e": "\u25a0",
+        "\uf06f": "\u25a1",
+        "\uf076": "\u2756",
+        "\uf0a7": "\u25aa",
+        "\uf0a8": "\u25a1",
+        "\uf0b7": "\u2022",
+        "\uf0d8": "\u27a2",
+        "\uf0e0": "\u2192",
+        "\uf0fc": "\u2713",
+    }
+)
 _MIN_UNKNOWN = 0.2
 _MIRRORED = str.maketrans("()[]{}<>", ")(][}{><")
 
@@ -72,6 +86,11 @@ def has_noise(text: str) -> bool:
     if "\ufffd" not in text and text.replace("\r\n", "").replace("\ufffe", "").isprintable():
         return False
     return _NOISE.search(text) is not None
+
+
+def with_symbols(text: str) -> str:
+    """With the signs that private letters of well-known fonts show."""
+    return text.translate(_SYMBOLS)
 
 
 def is_unusable(text: str) -> bool:

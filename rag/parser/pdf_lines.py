@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from math import hypot
 from struct import Struct
 
 from rag.parser import pdf_native as native
 from rag.parser.layout import Line, Span, clamp
+from rag.parser.pdf_fonts import BOLD, MONO, font_style
 from rag.parser.pdf_frame import Frame, Rect
 from rag.parser.pdf_letters import has_odd_letters, plain_letters
 from rag.parser.pdf_places import Places
@@ -29,17 +30,14 @@ _LINE_END = "\r\n"
 # Only a short line that is no sentence can be a heading, so only of these it is asked whether they are bold.
 _MAX_BOLD_CHARS = 100
 _NO_HEADING_ENDS = frozenset(".,;")
-_BOLD = re.compile(rb"bold|black|heavy|demi|cmbx|-bd\b", re.IGNORECASE)
-_MAX_FONT_NAME = 128
-_FORCE_BOLD = 1 << 18
+# Of a letter, against the size of its type, at the mean of a line: wider, and there may be gaps in it.
+_WIDE = 0.56
+_NUMBERED = re.compile(r"\d{1,5}\s+(?=\S)")
 
 # Where pdfium puts its answers: one process reads one page at a time.
 _text = ctypes.create_string_buffer(1 << 16)
 _matrix = (ctypes.c_float * 6)()
 _six = Struct("6f").unpack_from
-_name = ctypes.create_string_buffer(_MAX_FONT_NAME)
-_flags = ctypes.c_int()
-_flags_at = ctypes.pointer(_flags)
 
 
 def read_text(textpage: native.Handle) -> str:
@@ -56,21 +54,32 @@ def read_text(textpage: native.Handle) -> str:
 
 def read_lines(reader: LineReader, text: str, *, is_noisy: bool) -> Iterator[Line]:
     """The lines of the page's text in the order of the file."""
-    odd, is_hyphened, is_plain = has_odd_letters(text), HYPHEN in text, reader.places.is_plain
+    odd, is_plain = has_odd_letters(text), reader.places.is_plain
     start = found = 0
-    for row in text.split(_LINE_END):
-        parts = row.split(HYPHEN) if is_hyphened else (row,)
-        for position, part in enumerate(parts, start=1):
-            units = len(part) if is_plain else len(part.encode("utf-16-le", "surrogatepass")) // 2
-            shown = (clean(part) if is_noisy else part).strip()
-            if shown:
-                line = reader.read(part, shown, start, units, position < len(parts))
-                yield plain_letters(line, reader.places) if odd else line
-                found += 1
-            start += units + 1
-        start += len(_LINE_END) - 1
-        if found >= MAX_LINES:
-            return
+    for part, hyphened in _parts(text):
+        units = len(part) if is_plain else len(part.encode("utf-16-le", "surrogatepass")) // 2
+        shown = (clean(part) if is_noisy else part).strip()
+        if shown:
+            line = reader.read(part, shown, start, units, hyphened)
+            yield plain_letters(line, reader.places) if odd else line
+            found += 1
+            if found >= MAX_LINES:
+                return
+        start += units + (len(HYPHEN) if hyphened else len(_LINE_END))
+
+
+def _parts(text: str) -> Iterable[tuple[str, bool]]:
+    """The lines of a text, and whether a hyphen ends them."""
+    rows = text.split(_LINE_END)
+    return _hyphened_parts(rows) if HYPHEN in text else zip(rows, repeat(False))
+
+
+def _hyphened_parts(rows: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    for row in rows:
+        *broken, last = row.split(HYPHEN)
+        for part in broken:
+            yield part, True
+        yield last, False
 
 
 class LineReader:
@@ -78,8 +87,9 @@ class LineReader:
 
     def __init__(self, textpage: native.Handle, frame: Frame, text: str) -> None:
         self.places = Places(textpage, frame, text)
-        # How many pieces of text were found in all lines.
+        # How many pieces of text were found in all lines; which of these, by their first character, are off the page.
         self.rects = 0
+        self.unseen: set[int] = set()
         self._textpage, self._frame = textpage, frame
         self._is_plain = self.places.is_plain
         self._spans = SpanReader(textpage, frame, self.places)
@@ -94,33 +104,43 @@ class LineReader:
             lead = len(text) - len(text.lstrip())
             first, last = self.places.index(start + lead), self.places.index(start + units - 1)
         textpage, frame, count = self._textpage, self._frame, last - first + 1
-        # In the middle: a bullet or a footnote's mark is set in another size, and higher up.
-        size, base = self._set_as((first + last) // 2, first)
+        size, base = self._set_as(first, last)
+        style = font_style(textpage, first)
+        if style or shown[0].isdecimal():
+            style = self._whole_style(style, shown, first, last)
         found = native.count_rects(textpage, first, count)
         self.rects += found
         spans: tuple[Span, ...] = ()
         if found == 1:
             native.get_rect(textpage, 0, *FIRST_AT)
             left, top, right, bottom = frame.place_box(*first_rect(RECTS))
+            # Some programs draw a row of a table in one piece, with wide spaces in it.
+            if right - left > _WIDE * size * len(shown) and " " in shown and units == len(text) and not style & MONO:
+                spans = self._spans.within_piece(shown, first, count, size if size > MIN_GAP else MIN_GAP)
         elif found > 1:
             gap = size if size > MIN_GAP else MIN_GAP
             (left, top, right, bottom), stretches = self._spans.stretches(found, gap)
-            if len(stretches) > 1 and units == len(text):
+            if len(stretches) > 1 and units == len(text) and not (style & MONO and shown[0].isdecimal()):
                 spans = self._spans.spans(stretches, text, shown, start, gap)
         else:
             left, top, right, bottom = self._box_of_ends(first, last)
         width, height = frame.width, frame.height
         if not (0 <= left <= right <= width and 0 <= top <= bottom <= height and 0 <= base <= height):
+            if _is_off(left, right, width) or _is_off(top, bottom, height):
+                self.unseen.add(first)
             left, right = clamp(left, width), clamp(right, width)
             top, bottom, base = clamp(top, height), clamp(bottom, height), clamp(base, height)
-        bold = len(shown) <= _MAX_BOLD_CHARS and shown[-1] not in _NO_HEADING_ENDS and self._is_bold(first)
+        may_be_bold = style & BOLD and len(shown) <= _MAX_BOLD_CHARS and shown[-1] not in _NO_HEADING_ENDS
+        bold, mono = bool(may_be_bold), bool(style & MONO)
         if not 0 < size <= height:
             size = clamp(size, height)
-        return Line(shown, left, right, top, bottom, base, size, hyphened, spans, bold, first, count)
+        return Line(shown, left, right, top, bottom, base, size, hyphened, spans, bold, first, count, None, mono)
 
-    def _set_as(self, index: int, first: int) -> tuple[float, float]:
-        """The size of the type at a character, and where its letters stand."""
+    def _set_as(self, first: int, last: int) -> tuple[float, float]:
+        """The size of a line's type, and where its letters stand."""
         textpage, frame = self._textpage, self._frame
+        # In the middle: a bullet or a footnote's mark is set in another size, and higher up.
+        index = (first + last) // 2
         native.get_matrix(textpage, index, _matrix)
         a, _, c, d, x, y = _six(_matrix)
         if x == 0 and y == 0 and a == 1:
@@ -136,13 +156,18 @@ class LineReader:
         one, other = self.places.box(first), self.places.box(last)
         return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
 
-    def _is_bold(self, index: int) -> bool:
-        length = native.get_font_info(self._textpage, index, _name, _MAX_FONT_NAME, _flags_at)
-        if not 0 < length <= _MAX_FONT_NAME:
-            return False
-        return bool(_flags.value & _FORCE_BOLD) or _is_bold_name(_name.value)
+    def _whole_style(self, style: int, shown: str, first: int, last: int) -> int:
+        """What all of a line is whose first letter has this style: a few words at its start may be set in another
+        type, as the numbers of lines of code always are."""
+        if not style and (words := _NUMBERED.match(shown)):
+            style = font_style(self._textpage, first + words.end()) & MONO
+        if style:
+            style &= font_style(self._textpage, (first + last) // 2)
+        if style & MONO:
+            style &= font_style(self._textpage, last) | ~MONO
+        return style
 
 
-@lru_cache(maxsize=1_000)
-def _is_bold_name(name: bytes) -> bool:
-    return _BOLD.search(name) is not None
+def _is_off(start: float, end: float, most: float) -> bool:
+    """Whether nothing of a stretch is on the page: slides keep there what they have yet to show."""
+    return end < 0 or start > most

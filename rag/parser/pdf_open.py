@@ -33,9 +33,11 @@ class OpenFile:
         self.key = (file_key(path), password)
         self.document = _load(path, name, password)
         self._sampled: dict[int, Page] = {}
+        self._merged: dict[int, int] = {}
 
     def page(self, index: int, *, ocr: bool) -> Page:
-        return self._sampled.get(index) or read_page(self.document, self.path, index, ocr=ocr)
+        sampled = self._sampled.get(index)
+        return sampled or read_page(self.document, self.path, index, ocr=ocr, merged=self._merged)
 
     def sample(self) -> list[Page]:
         """Some pages from all over the document. Those that are pictures are left for their range to read."""

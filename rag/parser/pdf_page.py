@@ -13,10 +13,11 @@ from common.errors import UnreadableFile
 from rag.parser import pdf_native as native
 from rag.parser.layout import Line, Page
 from rag.parser.pdf_aligned import find_aligned
+from rag.parser.pdf_fields import has_fields, merge_fields, with_fields
 from rag.parser.pdf_figures import find_figures, has_picture, to_figure
 from rag.parser.pdf_frame import Frame
 from rag.parser.pdf_grid import find_grids
-from rag.parser.pdf_letters import has_noise, is_unusable
+from rag.parser.pdf_letters import has_noise, is_unusable, with_symbols
 from rag.parser.pdf_lines import LineReader, read_lines, read_text
 from rag.parser.pdf_objects import MAX_TEXTS, Drawn, has_too_many_texts, read_drawn
 from rag.parser.pdf_places import Places
@@ -24,24 +25,49 @@ from rag.parser.pdf_scan import read_scan
 from rag.parser.pdf_tables import read_grid
 
 
-def read_page(document: pdfium.PdfDocument, path: Path, index: int, *, ocr: bool = True) -> Page:
+def read_page(
+    document: pdfium.PdfDocument, path: Path, index: int, *, ocr: bool = True, merged: dict[int, int] | None = None
+) -> Page:
     """Page `index`, counted from 0. Raises UnreadableFile where no library can read it.
 
-    With `ocr` off, a page that is a picture of text is a figure."""
+    With `ocr` off, a page that is a picture of text is a figure. `merged` keeps of the document's pages whose fields
+    are already a part of them how many characters they had before."""
+    merged = {} if merged is None else merged
     page = native.load_page(document.raw, index)
     textpage = None
     try:
-        if page and has_too_many_texts(page):
-            raise UnreadableFile(f"page {index + 1} has more than {MAX_TEXTS:,} pieces of text, too many to be read")
+        if page and has_fields(page):
+            _refuse_too_many_texts(page, index)
+            merged[index] = _count_chars(page)
+            merge_fields(page)
+            native.close_page(page)
+            page = native.load_page(document.raw, index)
+        if page:
+            _refuse_too_many_texts(page, index)
         textpage = native.load_text(page) if page else None
         if not textpage:
             return _fallback(document, path, index)
-        return _Reading(document, path, index, page, textpage, ocr=ocr).read()
+        return _Reading(document, path, index, page, textpage, merged.get(index), ocr=ocr).read()
     finally:
         if textpage:
             native.close_text(textpage)
         if page:
             native.close_page(page)
+
+
+def _refuse_too_many_texts(page: native.Handle, index: int) -> None:
+    if has_too_many_texts(page):
+        raise UnreadableFile(f"page {index + 1} has more than {MAX_TEXTS:,} pieces of text, too many to be read")
+
+
+def _count_chars(page: native.Handle) -> int:
+    textpage = native.load_text(page)
+    if not textpage:
+        return 0
+    try:
+        return int(native.count_chars(textpage))
+    finally:
+        native.close_text(textpage)
 
 
 def _fallback(document: pdfium.PdfDocument, path: Path, index: int) -> Page:
@@ -60,21 +86,31 @@ class _Reading:
         index: int,
         page: native.Handle,
         textpage: native.Handle,
+        own_chars: int | None,
         *,
         ocr: bool,
     ) -> None:
         self._document, self._path, self._index = document, path, index
         self._page, self._textpage, self._ocr = page, textpage, ocr
         self._number = index + 1
+        # Of the text before what is filled into fields; None on a page without these.
+        self._own_chars = own_chars
         self._frame = Frame(page)
 
     def read(self) -> Page:
         text = read_text(self._textpage)
         is_noisy = has_noise(text)
+        if is_noisy:
+            text = with_symbols(text)
         if is_noisy and is_unusable(text):
             return self._undecodable(text)
         reader = LineReader(self._textpage, self._frame, text)
         lines = list(read_lines(reader, text, is_noisy=is_noisy))
+        if reader.unseen:
+            # Never all of a page: its size is then wrong.
+            lines = [line for line in lines if line.first not in reader.unseen] or lines
+        if self._own_chars is not None:
+            lines = with_fields(lines, self._own_chars, reader, text)
         drawn = read_drawn(self._page, self._textpage, self._frame, reader.rects)
         if drawn is None:
             return self._with_aligned(lines, [], None, reader.places)

@@ -21,6 +21,7 @@ _MAX_LINES = 3_000
 _MAX_STEP = 3.2
 # Points that the left edges of lines of a cell may differ by.
 _NEAR = 3.0
+_MAX_CELL_LINES = 12
 
 _base = attrgetter("base")
 
@@ -131,7 +132,9 @@ def _goes_on(run: Sequence[Row], row: Row) -> bool:
     if row.base - run[-1].base > 2 * max(row.size, 1.0):
         return False
     left = row.parts[0].left
-    return any(abs(left - other.left) <= _NEAR for above in run[-3:] for other in above.parts[1:])
+    # As many lines above as a cell may have.
+    several = next((above for above in reversed(run[-_MAX_CELL_LINES:]) if above.count > 1), run[-1])
+    return any(abs(left - other.left) <= _NEAR for other in several.parts[1:])
 
 
 def _words_by_part(parts: Sequence[Part], letters: Letters) -> list[list[Part]] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -12,12 +12,16 @@ from msgspec.structs import replace
 
 from rag.parser.blocks import Profile
 from rag.parser.layout import Line, Page
-from rag.parser.paragraphs import SENTENCE_ENDS
+from rag.parser.paragraphs import SENTENCE_ENDS, normalised
+from rag.parser.pdf_numbers import ending_number, is_lone_number, leading_number, number_offset
 
 # Header and footer lines stand in the outer tenths of a page.
 _MARGIN = 0.1
 _MAX_EDGE_LINES = 2
 _MIN_USES = 3
+# In a document of few pages, two uses are many; what only these tell of is kept where it stands first.
+_FEW_PAGES = 6
+_MIN_USES_OF_FEW = 2
 # Against the body's: larger type is a title, and smaller is a header even with no gap below it.
 _MAX_EDGE_SIZE = 1.2
 _SMALL_SIZE = 0.9
@@ -33,19 +37,44 @@ class _Use(NamedTuple):
     is_small: bool
 
 
-def repeated_lines(sample: Sequence[Page], body_size: float) -> tuple[str, ...]:
-    """Headers and footers: a line that half of the sampled pages have, the same but for its page number."""
-    if len(sample) < _MIN_USES:
-        return ()
+class Running(NamedTuple):
+    """What is left out of pages: lines, but for their numbers; others on the pages after one; and page numbers, with by
+    how much they are higher than those of the pages."""
+
+    everywhere: tuple[str, ...] = ()
+    after: tuple[tuple[str, int], ...] = ()
+    offset: int | None = None
+
+
+def find_running(sample: Sequence[Page], body_size: float) -> Running:
+    """Headers and footers: a line that half of the sampled pages have, the same but for its page number; or a third of
+    them, where the first one keeps it."""
+    least = _MIN_USES_OF_FEW if len(sample) <= _FEW_PAGES else _MIN_USES
+    if len(sample) < least:
+        return Running()
+    edges = {page.number: list(_edge_lines(page)) for page in sample}
+    everywhere, after = [], []
+    for pattern, uses in sorted(_uses(sample, edges, body_size).items()):
+        parted = [use for use in uses if use.is_parted]
+        if _is_header(uses, len(sample)):
+            everywhere.append(pattern)
+        elif len(parted) >= max(least, len(sample) / 3) and _is_running(parted):
+            after.append((pattern, min(use.page for use in parted)))
+    numbered = [(number, [line.text for line in lines]) for number, lines in edges.items()]
+    return Running(tuple(everywhere), tuple(after), number_offset(numbered, max(least, len(sample) / 2)))
+
+
+def _uses(sample: Sequence[Page], edges: Mapping[int, Sequence[Line]], body_size: float) -> dict[str, list[_Use]]:
+    """The lines in the margins, by what they are but for their numbers."""
     uses: dict[str, list[_Use]] = defaultdict(list)
     for page in sample:
-        parted = set(_edge_lines(page))
+        parted = edges[page.number]
         for line in (*_in_margin(page, top=True), *_in_margin(page, top=False)):
             if line.size <= _MAX_EDGE_SIZE * body_size:
                 small = line.size <= _SMALL_SIZE * body_size
                 use = _Use(page.number, _numbers(line.text), line in parted, small)
                 uses[_pattern(line.text)].append(use)
-    return tuple(sorted(pattern for pattern, found in uses.items() if _is_header(found, len(sample))))
+    return uses
 
 
 def _is_header(uses: Sequence[_Use], pages: int) -> bool:
@@ -91,8 +120,13 @@ def _edge_lines(page: Page) -> Iterator[Line]:
             bottom = len(lines) - count
     for group in (lines[:top], lines[len(lines) - bottom :]):
         # More lines, or a sentence, are a short paragraph and no header.
-        if len(group) <= _MAX_EDGE_LINES and not any(line.text.endswith(SENTENCE_ENDS) for line in group):
+        if len(group) <= _MAX_EDGE_LINES and not any(_ends_sentence(line) for line in group):
             yield from group
+
+
+def _ends_sentence(line: Line) -> bool:
+    """What has parts on both sides of the page is no sentence."""
+    return not line.spans and line.text.endswith(SENTENCE_ENDS)
 
 
 def _in_margin(page: Page, *, top: bool) -> list[Line]:
@@ -113,13 +147,35 @@ def _base(line: Line) -> float:
 
 def without_repeated(page: Page, profile: Profile) -> Page:
     """Never all of a page: what looks repeated is then its text."""
-    repeated = profile.repeated_lines
-    if not repeated:
+    largest = _MAX_EDGE_SIZE * profile.body_size
+    margins = [line for line in (*_in_margin(page, top=True), *_in_margin(page, top=False)) if line.size <= largest]
+    if not margins:
         return page
-    dropped = [
-        line
-        for line in (*_in_margin(page, top=True), *_in_margin(page, top=False))
-        if line.size <= _MAX_EDGE_SIZE * profile.body_size and _pattern(line.text) in repeated
-    ]
+    repeated = {*profile.repeated_lines, *[line for line, first in profile.repeated_after if page.number > first]}
+    dropped = [line for line in margins if _pattern(line.text) in repeated]
+    numbered = [line for line in margins if line not in dropped and _has_page_number(line, page.number, profile)]
+    if numbered:
+        edges = list(_edge_lines(page))
+        dropped += [line for line in numbered if line in edges]
     lines = tuple([line for line in page.lines if line not in dropped]) if dropped else ()
     return replace(page, lines=lines) if lines else page
+
+
+def _has_page_number(line: Line, page: int, profile: Profile) -> bool:
+    """Whether a line at a page's edge is the number of this page, or has it at an end as the document's headers do."""
+    if profile.units == 1:
+        return False
+    if is_lone_number(line.text):
+        return True
+    if profile.number_offset is None or _is_title(line, page, profile):
+        return False
+    number = page + profile.number_offset
+    return number == ending_number(line.text) or number == leading_number(line.text)
+
+
+def _is_title(line: Line, page: int, profile: Profile) -> bool:
+    """Whether a number before the words is rather that of a heading."""
+    if leading_number(line.text) is None:
+        return False
+    title = normalised(line.text)
+    return line.bold or any(entry.page == page and normalised(entry.title) == title for entry in profile.outline)

@@ -9,7 +9,7 @@ from math import inf
 from struct import Struct
 
 from rag.parser import pdf_native as native
-from rag.parser.layout import Span, clamp
+from rag.parser.layout import Line, Span, clamp
 from rag.parser.pdf_frame import Frame, Rect
 from rag.parser.pdf_places import Places
 
@@ -21,7 +21,7 @@ MIN_GAP = 8.0
 
 _Stretch = tuple[float, float]
 
-# Where pdfium puts its answers: one process reads one page at a time.
+# Where pdfium puts its answers, the first of which is all that most lines have: one process reads one page at a time.
 RECTS = (ctypes.c_double * (4 * MAX_RECTS))()
 _sides_at = tuple(native.places(RECTS)[side::4] for side in range(4))
 FIRST_AT = tuple(side[0] for side in _sides_at)
@@ -72,24 +72,45 @@ class SpanReader:
             lefts, rights = [each - frame.left for each in lefts], [each - frame.left for each in rights]
         return box, _parted(lefts, rights, gap)
 
+    def within_piece(self, shown: str, first: int, count: int, gap: float) -> tuple[Span, ...]:
+        """The stretches of a line that is drawn in one piece, between wide gaps; none if it has no such gap."""
+        line = Line(shown, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, first=first, count=count)
+        spans: list[Span] = []
+        at = 0
+        for text, left, _, _, right in self._places.words(line):
+            at = shown.find(text, at)
+            if at < 0 or (spans and left < spans[-1].left):
+                return ()
+            if spans and left - spans[-1].right <= gap:
+                spans[-1] = spans[-1]._replace(right=right)
+            else:
+                spans.append(self._span(left, right, at))
+            at += len(text)
+        return tuple(spans) if len(spans) > 1 else ()
+
     def spans(self, stretches: list[_Stretch], text: str, shown: str, start: int, gap: float) -> tuple[Span, ...]:
         """The stretches with the words that they start with; none if those are not found."""
         lead = text.find(shown)
         if lead < 0:
             return ()
-        width, start = self._frame.width, start + lead
-        ink = sum([right - left for left, right in stretches])
-        letters_a_point = len(shown) / ink if 0 < ink < inf else 0.0
-        spans: list[Span] = []
-        at, ink = 0, 0.0
-        for left, right in stretches:
-            if spans:
-                at = self._first_word(shown, start, left, gap, max(at, int(ink * letters_a_point)))
-                if not at:
-                    return ()
-            spans.append(Span(left, right, at) if 0 <= left <= right <= width else _clamped(left, right, at, width))
+        start += lead
+        all_ink = sum([right - left for left, right in stretches])
+        letters_a_point = len(shown) / all_ink if 0 < all_ink < inf else 0.0
+        (left, right), *others = stretches
+        spans, at, ink = [self._span(left, right, 0)], 0, right - left
+        for left, right in others:
+            at = self._first_word(shown, start, left, gap, max(at, int(ink * letters_a_point)))
+            if not at:
+                return ()
+            spans.append(self._span(left, right, at))
             ink += right - left
         return tuple(spans)
+
+    def _span(self, left: float, right: float, at: int) -> Span:
+        width = self._frame.width
+        return (
+            Span(left, right, at) if 0 <= left <= right <= width else Span(clamp(left, width), clamp(right, width), at)
+        )
 
     def _first_word(self, shown: str, start: int, left: float, gap: float, likely: int) -> int:
         """Where the word at a stretch's left edge starts, looked for around where it is likely; 0 if it is not found.
@@ -114,10 +135,6 @@ class SpanReader:
         while (before := _word_before(shown, at)) and left_of(start + before) >= least:
             at = before
         return at
-
-
-def _clamped(left: float, right: float, at: int, width: float) -> Span:
-    return Span(clamp(left, width), clamp(right, width), at)
 
 
 def _parted(lefts: list[float], rights: list[float], gap: float) -> list[_Stretch]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from rag.parser.blocks import Block, BlockKind, Box, Cell, PlacedLine, Table
 from rag.parser.layout import Line
-from rag.parser.paragraphs import space_between
+from rag.parser.line_joins import space_between
 from rag.parser.pdf_frame import Rect
 from rag.parser.pdf_grid import Grid, with_rows_of_lines
 from rag.parser.pdf_letters import shaped

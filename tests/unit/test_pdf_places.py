@@ -14,6 +14,7 @@ from rag.parser.layout import Line
 from rag.parser.pdf_frame import Frame
 from rag.parser.pdf_letters import has_noise
 from rag.parser.pdf_lines import LineReader, read_lines, read_text
+from rag.parser.pdf_page import read_page
 from rag.parser.pdf_places import Places, Word, joined
 from tests import pdfs
 
@@ -115,3 +116,25 @@ def test_noise_is_found_in_any_script(noise: str) -> None:
 def test_a_page_that_is_missing_is_no_handle(tmp_path: Path) -> None:
     with pdfium.PdfDocument(pdfs.write_pages(tmp_path / "a.pdf", 1)) as document:
         assert not native.load_page(document.raw, 1)
+
+
+@pytest.mark.parametrize("ruled", [True, False])
+def test_of_a_table_only_the_ends_of_words_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ruled: bool
+) -> None:
+    rows = [("A long name of a mill", "Founded"), *((f"Somewhere upstream {n}", f"{1800 + n}") for n in range(8))]
+    path = pdfs.write_table(tmp_path / "a.pdf", rows, ruled=ruled)
+    asked: list[int] = []
+    get_char_box = native.get_char_box
+
+    def counted(textpage: native.Handle, index: int, room: object) -> int:
+        asked.append(index)
+        return int(get_char_box(textpage, index, room))
+
+    monkeypatch.setattr(native, "get_char_box", counted)
+    with pdfium.PdfDocument(path) as document:
+        page = read_page(document, path, 0)
+    assert page.items and page.items[0].block is not None and page.items[0].block.table is not None
+    words = sum(len(cell.split()) for row in rows for cell in row)
+    # Of each word the first letter and the last, and a few where a wide gap is in a line.
+    assert 0 < len(asked) <= 2 * words + 2 * len(rows)

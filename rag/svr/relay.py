@@ -83,6 +83,7 @@ class Relay:
     def publish(self) -> int:
         """Fill the streams up to the window. Returns how many tasks were published."""
         found = self._messages.standing()
+        express = self._publish_express(_EXPRESS_STANDING - found.express)
         standing = found.in_turn
         taken = max(0, self._left_standing - standing)
         window = self._window.fit(taken, time.monotonic(), was_full=self._is_full)
@@ -93,10 +94,11 @@ class Relay:
             self._messages.publish([(c.priority, c.task_id) for c in chosen])
         self._left_standing = standing + len(chosen)
         self._is_full = not worth_it or len(chosen) >= room
-        return len(chosen) + (self._publish_express(_EXPRESS_STANDING - found.express) if self._is_full else 0)
+        return len(chosen) + express
 
     def _publish_express(self, room: int) -> int:
-        """With the window full: whoever has next to nothing in work need not wait until there is room in it."""
+        """Beside others who wait, whoever has next to nothing in work need not wait for room in the window, nor for a
+        slot."""
         chosen = self._rows.mark_express(room, _EXPRESS_EACH)
         if chosen:
             self._messages.publish([(EXPRESS, c.task_id) for c in chosen])

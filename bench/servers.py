@@ -58,6 +58,10 @@ class Workers:
             for command in commands
         ]
 
+    @property
+    def pids(self) -> list[int]:
+        return [process.pid for process in self._processes]
+
     def cpu_s(self) -> float:
         """CPU time of all of them so far."""
         return sum(_cpu_s(process) for main in self._processes for process in (main, *main.children(recursive=True)))

@@ -6,12 +6,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import pytest
 from elasticsearch import Elasticsearch
 
 from common.settings import IndexSettings
+from rag.utils.doc_index import DocIndex
 from rag.utils.es_index import ElasticIndex
+from tests.indexes import embedded_index
 
 _SHARED = f"t{os.urandom(6).hex()}"
 
@@ -68,3 +72,14 @@ def remove_all(url: str, prefix: str) -> None:
         names = list(client.indices.get(index=f"{prefix}-*"))
         if names:
             client.indices.delete(index=",".join(names))
+
+
+@contextmanager
+def index_of_kind(request: pytest.FixtureRequest, folder: Path) -> Iterator[DocIndex]:
+    """An empty index of the kind (of KINDS) that the fixture's parameter is, kept up to date by whatever it needs."""
+    if request.param == "embedded":
+        with embedded_index(folder) as embedded:
+            yield embedded
+    else:
+        with shared_index(shared_settings(request.getfixturevalue("elasticsearch_url"))) as elastic:
+            yield elastic

@@ -210,8 +210,8 @@ def _sqlite(path: Path) -> Database:
         "synchronous": "normal",
         "busy_timeout": 30_000,
         "cache_size": -32_000,
+        "wal_autocheckpoint": 0,  # by the Checkpointer
     }
-    pragmas["wal_autocheckpoint"] = 0  # by the Checkpointer
     return SqliteDatabase(str(path), pragmas=pragmas, timeout=30)
 
 

@@ -5,9 +5,7 @@ Owns queries and scores. Which folder is looked into, and when, is decided by em
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import tantivy
 from tantivy import Occur, Query
@@ -17,12 +15,10 @@ from rag.utils.doc_index import WordScore
 from rag.utils.embedded_folder import Mark
 from rag.utils.near_terms import PREFIX, can_be_mistyped, nearest
 from rag.utils.phrases import Phrase, all_words
+from rag.utils.weighed_words import WeighedWords
 
 # Text halves of this version and later know where in a chunk a word stands.
 _POSITIONS_SINCE = 2
-_K1 = 1.2
-# More words than this make no question better, only slower: the rarest are asked for.
-_MAX_TERMS = 128
 
 
 @contextlib.contextmanager
@@ -31,17 +27,6 @@ def translated(action: str) -> Iterator[None]:
         yield
     except (ValueError, OSError) as exc:  # tantivy reports every failure as a ValueError
         raise IndexUnavailable(f"the text index can't {action}: {exc}") from exc
-
-
-@dataclass(frozen=True)
-class _Known:
-    """The words of a question as the index has them: what each is taken for, in how many chunks that stands, which of
-    them are asked for, and the highest BM25 that all could get."""
-
-    meant: Mapping[str, str]
-    frequencies: Mapping[str, int]
-    asked: Sequence[str]
-    highest: float
 
 
 class TextView:
@@ -74,37 +59,28 @@ class TextView:
         if documents is not None:
             filters.append(Query.term_set_query(self._schema, "document", list(documents)))
         with translated("be searched"):
-            known = self._known(terms)
-            scores = self._run(known.asked, [*filters, *self._phrase_filters(phrases)], limit)
-        return {row: min(1.0, score / known.highest) for row, score in scores.items()}
+            words = self._weigh(terms)
+            scores = self._run(words.known, [*filters, *self._phrase_filters(phrases)], limit)
+        return {row: min(1.0, score / words.highest) for row, score in scores.items()}
 
     def scores(self, terms: Sequence[str], rows: Sequence[int]) -> Mapping[int, float]:
         """The scores of those of these rows that hold any of the words."""
         with translated("be searched"):
-            known = self._known(terms)
-            scores = self._run(known.asked, [self._among(rows)], len(rows))
-        return {row: min(1.0, score / known.highest) for row, score in scores.items()}
+            words = self._weigh(terms)
+            scores = self._run(words.known, [self._among(rows)], len(rows))
+        return {row: min(1.0, score / words.highest) for row, score in scores.items()}
 
     def parts(self, terms: Sequence[str], rows: Sequence[int]) -> dict[int, tuple[WordScore, ...]]:
         """What each of the words brings each of these rows."""
         with translated("be searched"):
-            known = self._known(terms)
-            each = {term: self._run([term], [self._among(rows)], len(rows)) for term in known.asked}
-        highest = known.highest or 1.0
+            words = self._weigh(terms)
+            each = {term: self._run([term], [self._among(rows)], len(rows)) for term in words.known}
+        return {row: words.parts({term: scores.get(row, 0.0) for term, scores in each.items()}) for row in rows}
 
-        def part_of(word: str, meant: str, row: int) -> WordScore:
-            found = known.frequencies[meant]
-            most = self._weight(found) * (_K1 + 1) / highest
-            return WordScore(word, meant, found, most, each.get(meant, {}).get(row, 0.0) / highest)
-
-        return {row: tuple(part_of(word, meant, row) for word, meant in known.meant.items()) for row in rows}
-
-    def _known(self, terms: Sequence[str]) -> _Known:
+    def _weigh(self, terms: Sequence[str]) -> WeighedWords:
         meant = {term: self._known_as(term) for term in terms}
         frequencies = {term: self._searcher.doc_freq("terms", term) for term in meant.values()}
-        asked = sorted((term for term, found in frequencies.items() if found), key=frequencies.__getitem__)
-        highest = sum(self._weight(found) for found in frequencies.values()) * (_K1 + 1)
-        return _Known(meant, frequencies, asked[:_MAX_TERMS], highest)
+        return WeighedWords(meant, frequencies, self._documents)
 
     def _run(self, asked: Sequence[str], filters: Sequence[Query], limit: int) -> Mapping[int, float]:
         """BM25 of the best rows that hold any of the words and pass the filters."""
@@ -143,8 +119,3 @@ class TextView:
         if not can_be_mistyped(term) or self._searcher.doc_freq("terms", term):
             return term
         return nearest(term, self._searcher.terms_with_prefix("terms", term[:PREFIX])) or term
-
-    def _weight(self, frequency: int) -> float:
-        """A word's idf as tantivy computes it."""
-        total = max(self._documents, frequency)
-        return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))

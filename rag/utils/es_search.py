@@ -29,7 +29,8 @@ from rag.utils.es_query import (
 )
 from rag.utils.es_records import decoded
 from rag.utils.es_refresh import Refreshes
-from rag.utils.es_words import Words, weigh
+from rag.utils.es_words import weigh
+from rag.utils.weighed_words import WeighedWords
 
 # So many chunks are all scored: it takes about as long as asking for candidates first.
 _FEW = 10_000
@@ -141,7 +142,7 @@ class Searches:
             raise InvalidInput(f"the question's vector has {len(query.vector)} numbers; the chunks' have {length}")
 
 
-def _hit(hit: Any, query: Query, words: Words) -> Hit:
+def _hit(hit: Any, query: Query, words: WeighedWords) -> Hit:
     parts = hit.get("matched_queries", {})
     word = parts.get(WORDS, 0.0) / (words.highest or 1.0)
     told = words.parts(word_scores(parts)) if query.explain else ()

@@ -17,8 +17,8 @@ from rag.utils import es_migration
 from rag.utils.doc_index import DocIndex, Scope, Tally, Vectors
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.es_index import ElasticIndex
-from tests.elastic_indexes import shared_index, shared_settings
-from tests.indexes import DIMENSION, KINDS, SET, ask, axis, chunk, embedded_index, ids, put
+from tests.elastic_indexes import index_of_kind
+from tests.indexes import DIMENSION, KINDS, SET, ask, axis, chunk, ids, put
 from tests.waiting import free_port
 
 # The first test waits until the server is up, or even fetched.
@@ -35,12 +35,8 @@ def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=KINDS)
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DocIndex]:
     """An index that is kept up to date by whatever it needs for that."""
-    if request.param == "embedded":
-        with embedded_index(tmp_path / "index") as embedded:
-            yield embedded
-    else:
-        with shared_index(shared_settings(request.getfixturevalue("elasticsearch_url"))) as elastic:
-            yield elastic
+    with index_of_kind(request, tmp_path / "index") as made:
+        yield made
 
 
 def test_a_chunk_comes_back_as_it_was_written(index: DocIndex) -> None:

@@ -21,8 +21,8 @@ from rag.utils.embedded_folder import Folder, read_mark
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.es_index import ElasticIndex
 from rag.utils.phrases import holds_all, quoted
-from tests.elastic_indexes import elastic_index, elastic_settings, shared_index, shared_settings
-from tests.indexes import DIMENSION, KINDS, ask, axis, chunk, embedded_index, ids, put
+from tests.elastic_indexes import elastic_index, elastic_settings, index_of_kind
+from tests.indexes import DIMENSION, KINDS, ask, axis, chunk, ids, put
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -69,12 +69,8 @@ def found(index: DocIndex, sequence: int) -> dict[str, set[str]]:
 
 @pytest.fixture(params=KINDS)
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DocIndex]:
-    if request.param == "embedded":
-        with embedded_index(tmp_path / "index") as embedded:
-            yield embedded
-    else:
-        with shared_index(shared_settings(request.getfixturevalue("elasticsearch_url"))) as elastic:
-            yield elastic
+    with index_of_kind(request, tmp_path / "index") as made:
+        yield made
 
 
 def test_only_chunks_with_every_phrase_are_answered(index: DocIndex) -> None:

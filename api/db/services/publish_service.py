@@ -35,18 +35,12 @@ class PublishService:
         Marked first, sent afterwards: what is marked and never sent is unmarked by `unmark`. Chosen before the write
         transaction, which others wait for: a task that is cancelled in between is sent, and nobody can claim it."""
         waiting = self._rows.read(self._rows.rows, f"SELECT 1 FROM task WHERE {_WAITING} LIMIT 1")
-        chosen = self._rows.read(self._choose, room) if waiting and room > 0 else []
-        if chosen:
-            self._rows.write(self._mark, sorted(c.task_id for c in chosen))
-        return chosen
+        return self._marked(self._rows.read(self._choose, room) if waiting and room > 0 else [])
 
     def mark_express(self, room: int, each: int) -> list[Publishable]:
         """Choose up to `room` waiting tasks of tenants that have fewer than `each` in work or published, and mark them
         published. Nothing where a single tenant waits: it has nobody to be kept waiting by."""
-        chosen = self._rows.read(self._choose_express, room, each) if room > 0 else []
-        if chosen:
-            self._rows.write(self._mark, sorted(c.task_id for c in chosen))
-        return chosen
+        return self._marked(self._rows.read(self._choose_express, room, each) if room > 0 else [])
 
     def published_before(self, age_ms: int) -> list[str]:
         """Ids of pending tasks that were marked longer ago than this."""
@@ -80,6 +74,11 @@ class PublishService:
             f"SELECT MIN(run_after) - {self._rows.now_ms} FROM task WHERE {_WAITING}",
         )
         return None if found[0][0] is None else max(0, int(found[0][0]))
+
+    def _marked(self, chosen: list[Publishable]) -> list[Publishable]:
+        if chosen:
+            self._rows.write(self._mark, sorted(c.task_id for c in chosen))
+        return chosen
 
     def _mark(self, task_ids: list[str]) -> None:
         self._rows.execute(

@@ -117,6 +117,11 @@ class Written:
     units: int = 0
     is_whole: bool = True
 
+    @property
+    def is_reusable(self) -> bool:
+        """Whether another parse would make the same of it."""
+        return self.is_whole and not self.failed
+
 
 @dataclass(frozen=True)
 class FinishRange:

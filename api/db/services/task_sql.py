@@ -245,8 +245,7 @@ def finish(rows: Rows, finished: Sequence[tuple[TaskRow, Written]]) -> None:
 
 def _record_results(rows: Rows, finished: Sequence[tuple[TaskRow, Written]]) -> None:
     """Remember where the chunks of these digests are; not of ranges that might be read better the next time."""
-    sound = [(task, written) for task, written in finished if written.is_whole and not written.failed]
-    recorded = [(task, written) for task, written in sound if task.digest]
+    recorded = [(task, written) for task, written in finished if task.digest and written.is_reusable]
     if recorded:
         now_ms = rows.clock()
         values = [

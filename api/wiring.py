@@ -14,6 +14,8 @@ from api.db.services.failed_service import FailedService
 from api.db.services.idempotency_service import IdempotencyService
 from api.db.services.parse_service import ParseService
 from api.db.services.retrieval_service import RetrievalService
+from api.db.services.task_plan import ModelTraits
+from api.db.services.unchanged_parse import UnchangedParse
 from api.instance import open_existing_rows, open_queue, quiet_doorbell
 from common.settings import Settings
 from common.version import VERSION
@@ -33,6 +35,7 @@ def connect(settings: Settings) -> Services:
     store = FolderStore(settings.store_dir)
     embedder = open_embedder(settings.embedding)
     bell = quiet_doorbell(messages)
+    model = ModelTraits.of(embedder)
     return Services(
         settings=settings,
         accounts=AccountService(rows, embedder.name),
@@ -40,7 +43,7 @@ def connect(settings: Settings) -> Services:
         documents=DocumentService(rows, settings.tasks),
         chunks=ChunkService(rows, index),
         retrieval=RetrievalService(rows, index, embedder, open_reranker(settings.rerank)),
-        parsing=ParseService(rows, settings.tasks, embedder.dimension, bell, embedder.max_tokens),
+        parsing=ParseService(rows, settings.tasks, model, bell, UnchangedParse(rows, index, settings.tasks, model)),
         control=ControlService(rows, settings.tasks, bell),
         failed=FailedService(rows),
         answers=IdempotencyService(rows),

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from api.db.services.task_plan import page_size
 from common.ids import chunk_id
-from common.settings import EmbeddingSettings, IndexSettings, Settings
+from common.settings import EmbeddingSettings, IndexSettings, Settings, TaskSettings
 from rag.flow.chunk import Chunk, ChunkSettings
 from rag.flow.chunker import Chunker
 from rag.flow.searched import searched_text
@@ -26,7 +27,6 @@ from rag.utils.embedder import PackagedEmbedder, load_tokenizer
 from rag.utils.terms import analyse
 
 TENANT, DATASET = "bench", "bench"
-PAGES = 12
 # RAGFlow's defaults: tokens of a chunk, and chunks of one call of the embedding model.
 _RAGFLOW_TOKENS = 512
 _RAGFLOW_BATCH = 16
@@ -44,7 +44,7 @@ class Piece(NamedTuple):
 
 def prepare(data_dir: str, path: str) -> list[Piece]:
     profile = registry.profile(Path(path), Path(path).name)
-    ranges = split(profile, page_size=PAGES, row_size=5000, pages=None, whole=False)
+    ranges = split(profile, page_size=page_size(profile, TaskSettings()), row_size=5000, pages=None, whole=False)
     return [Piece(data_dir, path, msgspec.json.encode(profile), first, last) for first, last in ranges]
 
 

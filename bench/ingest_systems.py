@@ -24,7 +24,7 @@ from tests.waiting import wait_until
 
 _PATIENCE_S = 1800.0
 _UPLOADS_AT_ONCE = 4
-_LOOK_S = 0.1
+_LOOK_S = 0.2
 
 
 class System(ABC):

@@ -16,6 +16,7 @@ from api.db.database import Rows, open_rows
 from api.db.migrations import migrate
 from api.db.models import Document, FileProfile, Knowledgebase
 from api.db.services.parse_service import ParseService
+from api.db.services.task_plan import ModelTraits
 from api.instance import quiet_doorbell
 from bench.noop_executor import settings_of
 from common.ids import new_id, new_token
@@ -76,7 +77,7 @@ class Pagemill(System):
         migrate(self._rows)
         settings = settings_of(data_dir, database_url, queue_url, slots)
         self._messages = Queue(queue_url, settings.queue.namespace)
-        self._parsing = ParseService(self._rows, settings.tasks, 256, quiet_doorbell(self._messages))
+        self._parsing = ParseService(self._rows, settings.tasks, ModelTraits(256), quiet_doorbell(self._messages))
         self._tenant_id = new_id()
         self._kb_id = new_id()
         self._rows.write(

@@ -158,7 +158,9 @@ class TaskSettings(_Section):
     backoff_s: PositiveFloat = Field(2.0, description="Wait before the second attempt; doubles each time, with jitter.")
     backoff_max_s: PositiveFloat = Field(60.0, description="Longest wait between two attempts.")
     outage_patience_s: PositiveFloat = Field(3600.0, description="How long a task waits for a server that is away.")
-    task_page_size: Positive = Field(12, description="Pages of a PDF in one task, unless the document says otherwise.")
+    task_page_size: Positive = Field(
+        12, description="Pages of a PDF in one task, of a long one up to three times as many; a document may say so."
+    )
     task_row_size: Positive = Field(5000, description="Rows of a sheet in one task.")
     max_backlog: Positive = Field(200_000, description="Waiting tasks past which a parse is refused with 429.")
     reuse_keep_h: PositiveFloat = Field(24.0, description="Hours that chunks of stopped and failed parses are kept.")

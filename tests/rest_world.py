@@ -26,6 +26,7 @@ from api.db.services.failed_service import FailedService
 from api.db.services.idempotency_service import IdempotencyService
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.retrieval_service import RetrievalService
+from api.db.services.task_plan import ModelTraits
 from api.db.services.task_requests import (
     Claim,
     ClaimedTask,
@@ -36,6 +37,7 @@ from api.db.services.task_requests import (
     Written,
 )
 from api.db.services.task_service import Limits, TaskService
+from api.db.services.unchanged_parse import UnchangedParse
 from common.ids import new_id, new_token
 from common.settings import EmbeddingSettings, IndexSettings, ServerSettings, Settings
 from common.task_state import TaskState
@@ -193,6 +195,8 @@ def rest_world(folder: Path, server: ServerSettings | None = None) -> Iterator[R
     indexer = Indexer(Config(settings.index_dir))
     index.check()
     model = embedder()
+    traits = ModelTraits.of(model)
+    bell = Doorbell(lambda: None, lambda _: None)
     accounts = AccountService(rows, model.name)
     caller = new_caller(rows, "Ursula")
     services = Services(
@@ -202,8 +206,8 @@ def rest_world(folder: Path, server: ServerSettings | None = None) -> Iterator[R
         documents=DocumentService(rows, settings.tasks),
         chunks=ChunkService(rows, index),
         retrieval=RetrievalService(rows, index, model),
-        parsing=ParseService(rows, settings.tasks, model.dimension, Doorbell(lambda: None, lambda _: None)),
-        control=ControlService(rows, settings.tasks, Doorbell(lambda: None, lambda _: None)),
+        parsing=ParseService(rows, settings.tasks, traits, bell, UnchangedParse(rows, index, settings.tasks, traits)),
+        control=ControlService(rows, settings.tasks, bell),
         failed=FailedService(rows),
         answers=IdempotencyService(rows),
         store=store,

@@ -9,6 +9,7 @@ from api.db.models import Document, Knowledgebase, Task
 from api.db.services.control_service import ControlService
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.publish_service import PublishService
+from api.db.services.task_plan import ModelTraits
 from api.db.services.task_requests import (
     Claim,
     ClaimedTask,
@@ -39,7 +40,7 @@ class World:
         self.tasks = TaskService(self.rows, Limits(self.lease_ms, 5), lambda: self.rings.append("ring"))
         self.publishing = PublishService(self.rows)
         bell = Doorbell(lambda: self.rings.append("ring"), self.cancelled.extend)
-        self.parsing = ParseService(self.rows, TaskSettings(), 256, bell)
+        self.parsing = ParseService(self.rows, TaskSettings(), ModelTraits(256), bell)
         self.control = ControlService(self.rows, TaskSettings(), bell)
 
     def dataset(self, tenant_id: str) -> str:

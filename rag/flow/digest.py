@@ -20,6 +20,7 @@ def task_digest(
     options: ReadOptions = PLAIN,
     embedding_model: str,
     embedding_dimension: int,
+    embedding_url: str = "",
     file_name: str | None = None,
     filename_embd_weight: float = 0.0,
     parser_version: int = PARSER_VERSION,
@@ -34,7 +35,7 @@ def task_digest(
         "parser_version": parser_version,
         "chunks": chunking,
         "options": msgspec.structs.replace(options, password=password_mark(options.password, file_digest)),
-        "embedding": (embedding_model, embedding_dimension),
+        "embedding": (embedding_url, embedding_model, embedding_dimension),
         "file_name": (file_name, filename_embd_weight) if filename_embd_weight else None,
     }
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()

@@ -23,6 +23,7 @@ from api.db.services.publish_service import PublishService
 from api.db.services.purge_service import PurgeService
 from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
+from api.db.services.task_plan import ModelTraits
 from api.db.services.task_requests import Renew
 from api.db.services.task_service import Limits, TaskService
 from common.errors import Outage
@@ -154,7 +155,7 @@ class Executor:
         relay = Relay(RelayConfig(self._settings.relay, self._owner), roles, PublishService(rows), messages)
         bell = Doorbell(ring, messages.announce_cancelled)
         embedder = parts.embedder
-        parsing = ParseService(rows, self._settings.tasks, embedder.dimension, bell, embedder.max_tokens)
+        parsing = ParseService(rows, self._settings.tasks, ModelTraits.of(embedder), bell)
         reaper = Reaper(ReaperConfig.of(self._settings, self._owner), roles, tasks, parsing)
         sweeping = SweeperConfig.of(self._settings, self._owner)
         purging = PurgeService(rows, self._settings.tasks)

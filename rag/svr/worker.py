@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 import trio
 
-from api.db.services.task_plan import PlannedFile, chunk_settings, plan_ranges, read_options
+from api.db.services.task_plan import ModelTraits, PlannedFile, chunk_settings, plan_ranges, read_options
 from api.db.services.task_requests import (
     ClaimedTask,
     Ending,
@@ -318,8 +318,7 @@ def _planned(task: ClaimedTask, embedder: Embedder) -> PlannedFile:
         chunk_method=task.chunk_method,
         parser_config=json.loads(task.parser_config),
         embedding_model=task.embedding_model,
-        embedding_dimension=embedder.dimension,
-        max_tokens=embedder.max_tokens,
+        model=ModelTraits.of(embedder),
     )
 
 

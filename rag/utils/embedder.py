@@ -29,9 +29,9 @@ _ENDPOINT_FACTORY = "OpenAI-API-Compatible"
 
 
 class Embedder(Protocol):
-    """Thread-safe. `name` is what datasets say they are embedded with. `dimension` is the length of a vector; 0 where
-    it is left to the endpoint, whose first answer fixes it. Of a text longer than `max_tokens` the start counts; the
-    tokens are those of `load_tokenizer`.
+    """Thread-safe. `name` is what datasets say they are embedded with; `url` is empty where there is no endpoint.
+    `dimension` is the length of a vector; 0 where it is left to the endpoint, whose first answer fixes it. Of a text
+    longer than `max_tokens` the start counts; the tokens are those of `load_tokenizer`.
 
     `embed` gives one row of unit length per text (zeros for a text that says nothing). It raises
     EmbeddingUnavailable where the model can't be reached, EmbeddingFailed for an answer that can't be used, and
@@ -39,6 +39,9 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def url(self) -> str: ...
 
     @property
     def dimension(self) -> int: ...
@@ -82,6 +85,7 @@ class PackagedEmbedder:
     """potion-base-8M on the CPU."""
 
     name = f"{POTION}@Builtin"
+    url = ""
     dimension = POTION_DIMENSION
     max_tokens = POTION_MAX_TOKENS
 

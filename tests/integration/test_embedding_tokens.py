@@ -9,7 +9,7 @@ from tokenizers import Regex, Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
 
-from api.db.services.task_plan import PlannedFile, chunk_settings, plan_ranges
+from api.db.services.task_plan import ModelTraits, PlannedFile, chunk_settings, plan_ranges
 from common.settings import EmbeddingSettings, Settings, TaskSettings
 from rag.parser.blocks import Profile, Unit
 from rag.svr.parser_pool import Config, ParseJob, ParserPool
@@ -48,8 +48,8 @@ async def test_no_chunk_is_longer_than_the_model_takes(tmp_path: Path) -> None:
 
 
 def test_how_many_tokens_a_model_takes_is_part_of_the_digest() -> None:
-    file = PlannedFile("f", "a.txt", "naive", {}, "m@OpenAI-API-Compatible", 0, max_tokens=2048)
+    file = PlannedFile("f", "a.txt", "naive", {}, "m@OpenAI-API-Compatible", ModelTraits(0, max_tokens=2048))
     profile = Profile(kind="pdf", unit=Unit.PAGE, units=1)
     (wide,) = plan_ranges(file, profile, TaskSettings())
-    (narrow,) = plan_ranges(replace(file, max_tokens=512), profile, TaskSettings())
+    (narrow,) = plan_ranges(replace(file, model=ModelTraits(0, max_tokens=512)), profile, TaskSettings())
     assert wide.digest != narrow.digest

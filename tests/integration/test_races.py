@@ -26,6 +26,7 @@ from api.db.services.control_service import ControlService
 from api.db.services.document_sql import RANGES_CLOSED
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.publish_service import PublishService
+from api.db.services.task_plan import ModelTraits
 from api.db.services.task_requests import Claim, ClaimedTask, Ending, FinishDocument, FinishRange, GiveBack, Written
 from api.db.services.task_service import Limits, TaskService
 from api.db.services.task_sql import WHOLE_GENERATION
@@ -237,7 +238,7 @@ def stop(seat: Seat, doc_ids: Sequence[str]) -> Stops:
     """Stop documents, each when about so many tasks have ended; then watch that nothing that ended changes."""
     seen = Stops()
     with seated(seat) as (rows, _):
-        parsing = ParseService(rows, TaskSettings(), 256, bell())
+        parsing = ParseService(rows, TaskSettings(), ModelTraits(256), bell())
         # Not this seat's own lots: all stoppers want the same document at the same time.
         at = sorted(random.Random(seat.seed).sample(range(DOCUMENTS * RANGES * 2 // 3), len(doc_ids)))
 

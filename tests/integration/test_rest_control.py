@@ -13,6 +13,7 @@ import pytest
 from api.apps import create_app
 from api.db.models import Document
 from api.db.services.parse_service import Doorbell, ParseService
+from api.db.services.task_plan import ModelTraits
 from api.db.services.task_requests import Fail
 from common.settings import TaskSettings
 from tests.at_once import at_once
@@ -181,7 +182,7 @@ def test_a_parse_with_a_key_starts_once(world: RestWorld) -> None:
 
 def test_past_the_backlog_a_parse_is_refused_with_a_time_to_come_back(world: RestWorld) -> None:
     settings = TaskSettings(max_backlog=2)
-    parsing = ParseService(world.rows, settings, 256, Doorbell(lambda: None, lambda _: None))
+    parsing = ParseService(world.rows, settings, ModelTraits(256), Doorbell(lambda: None, lambda _: None))
     client = create_app(replace(world.services, parsing=parsing)).test_client()
     dataset_id = world.dataset()
     answers = []

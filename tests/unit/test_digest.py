@@ -49,6 +49,7 @@ def test_it_is_a_sha256_and_stays_the_same() -> None:
         {"chunking": ChunkSettings(max_tokens=512)},
         {"embedding_model": "other"},
         {"embedding_dimension": 384},
+        {"embedding_url": "https://host/v1"},
         {"parser_version": 999},
         {"file_name": "a.pdf", "filename_embd_weight": 0.1},
     ],

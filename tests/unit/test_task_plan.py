@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from api.db.services.task_plan import PlannedFile, plan_ranges, read_options
+from api.db.services.task_plan import ModelTraits, PlannedFile, plan_ranges, read_options
 from common.settings import TaskSettings
 from rag.parser.blocks import FileKind, Profile, Unit
 
 
 def ranges_of(profile: Profile, method: str = "naive", **config: Any) -> list[tuple[int, int]]:
-    file = PlannedFile("d" * 64, "a.pdf", method, config, "m", 256)
+    file = PlannedFile("d" * 64, "a.pdf", method, config, "m", ModelTraits(256))
     return [(each.from_page, each.to_page) for each in plan_ranges(file, profile, TaskSettings())]
 
 
@@ -23,6 +23,13 @@ def pages(count: int, scanned: float = 0.0) -> Profile:
 def test_twelve_pages_a_task_unless_the_document_says_otherwise() -> None:
     assert ranges_of(pages(30)) == [(0, 12), (12, 24), (24, 30)]
     assert ranges_of(pages(30), task_page_size=20) == [(0, 20), (20, 30)]
+
+
+def test_a_long_document_has_larger_ranges_but_at_least_four() -> None:
+    assert ranges_of(pages(48)) == [(0, 12), (12, 24), (24, 36), (36, 48)]
+    assert ranges_of(pages(100)) == [(0, 25), (25, 50), (50, 75), (75, 100)]
+    assert ranges_of(pages(1000))[:2] == [(0, 36), (36, 72)]
+    assert ranges_of(pages(1000), task_page_size=12)[:2] == [(0, 12), (12, 24)]
 
 
 def test_scans_go_by_two() -> None:
@@ -45,7 +52,7 @@ def test_plain_text_means_no_ocr(config: dict[str, Any], ocr: bool) -> None:
 
 def test_a_password_gives_other_digests_that_do_not_show_it() -> None:
     def digest(**config: Any) -> str:
-        file = PlannedFile("d" * 64, "a.pdf", "naive", config, "m", 256)
+        file = PlannedFile("d" * 64, "a.pdf", "naive", config, "m", ModelTraits(256))
         return plan_ranges(file, pages(1), TaskSettings())[0].digest
 
     assert len({digest(), digest(password="sesame"), digest(password="other")}) == 3
@@ -54,7 +61,8 @@ def test_a_password_gives_other_digests_that_do_not_show_it() -> None:
 
 def test_only_pages_that_may_be_read_for_a_range_change_its_digest() -> None:
     def digests(profile: Profile, **config: Any) -> dict[int, str]:
-        file = PlannedFile("d" * 64, "a.pdf", "naive", config, "m", 256)
+        size = {} if profile.scanned else {"task_page_size": 12}
+        file = PlannedFile("d" * 64, "a.pdf", "naive", config | size, "m", ModelTraits(256))
         return {each.from_page: each.digest for each in plan_ranges(file, profile, TaskSettings())}
 
     every = digests(pages(60))
@@ -75,7 +83,7 @@ def test_the_pages_that_are_wanted_go_with_the_options() -> None:
 
 def test_a_files_name_counts_only_where_it_is_weighted_into_the_vectors() -> None:
     def digests(name: str, config: dict[str, object]) -> list[str]:
-        file = PlannedFile("f" * 64, name, "naive", config, "model", 256)
+        file = PlannedFile("f" * 64, name, "naive", config, "model", ModelTraits(256))
         profile = Profile(kind=FileKind.PDF, unit=Unit.PAGE, units=20)
         return [each.digest for each in plan_ranges(file, profile, TaskSettings())]
 

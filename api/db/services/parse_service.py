@@ -3,22 +3,19 @@ ringing the relay afterwards is the caller's (`Doorbell`)."""
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import msgspec
-
 from api.db.database import Rows
 from api.db.services import task_control, task_sql
 from api.db.services.document_sql import WHOLE_DOCUMENT
-from api.db.services.task_plan import PlannedFile, plan_ranges
-from api.db.services.task_requests import NewRange
-from api.db.services.task_sql import DocumentKey
-from common.errors import Backlogged, DocumentError
+from api.db.services.known_file import known_file
+from api.db.services.task_plan import ModelTraits
+from api.db.services.unchanged_parse import UnchangedParse
+from common.errors import Backlogged
 from common.settings import TaskSettings
 from common.task_state import (
     DOCUMENT_TRANSITIONS,
@@ -27,8 +24,7 @@ from common.task_state import (
     from_states_sql,
     set_state_sql,
 )
-from rag.flow.chunk import ChunkSettings
-from rag.parser.blocks import PARSER_VERSION, Profile
+from rag.parser.blocks import PARSER_VERSION
 
 _AT_ONCE = 50
 _ACTIVE_FROM_START = "CASE WHEN active_generation = 0 THEN generation + 1 ELSE active_generation END"
@@ -47,25 +43,28 @@ class ParseService:
         self,
         rows: Rows,
         settings: TaskSettings,
-        dimension: int,
+        model: ModelTraits,
         bell: Doorbell,
-        max_tokens: int = ChunkSettings().max_tokens,
+        unchanged: UnchangedParse | None = None,
     ) -> None:
-        """`dimension` and `max_tokens` are those of the embedder in use: they decide what a range's chunks are."""
+        """Without `unchanged`, a parse of which nothing has changed copies its chunks range by range."""
         self._rows = rows
         self._settings = settings
-        self._dimension = dimension
-        self._max_tokens = max_tokens
+        self._model = model
+        self._unchanged = unchanged
         self._keep_ms = int(settings.reuse_keep_h * 3_600_000)
         self._bell = bell
         self._counted_s = -math.inf
         self._waiting = 0
 
     def start(self, doc_ids: Sequence[str]) -> list[str]:
-        """Begin a new generation of each document that is not running. Returns the ids of those that were started."""
+        """Begin a new generation of each document that is not running; where nothing has changed since its last parse,
+        that parse is done already. Returns the ids of those that were started."""
         self._require_room()
-        self._waiting += len(doc_ids)
-        return self._start_in_slices(doc_ids)
+        settled = self._unchanged.settle(doc_ids) if self._unchanged else []
+        others = [doc_id for doc_id in doc_ids if doc_id not in settled]
+        self._waiting += len(others)
+        return settled + self._start_in_slices(others)
 
     def _start_in_slices(self, doc_ids: Sequence[str]) -> list[str]:
         started: list[str] = []
@@ -137,41 +136,19 @@ class ParseService:
 
     def _insert_first_tasks(self, doc_id: str) -> str:
         """One prepare task; or, for a file whose profile is known, its ranges at once. Returns the first one's id."""
-        ((tenant_id, generation, priority, kb_id, profile, planned),) = self._known(doc_id)
-        key = DocumentKey(tenant_id, kb_id, doc_id, generation, priority)
-        ranges: tuple[NewRange, ...] = ()
-        if profile is not None:
-            try:
-                ranges = plan_ranges(planned, msgspec.json.decode(profile, type=Profile), self._settings)
-            except DocumentError:
-                ranges = ()  # the prepare task meets the same error and reports it as a task's error
+        file = known_file(self._rows, doc_id, self._model)
+        ranges = file.ranges(self._settings)
         now_ms = self._rows.clock()
         if ranges:
-            task_ids = task_sql.insert_tasks(self._rows, key, TaskType.RANGE, ranges, now_ms)
+            task_ids = task_sql.insert_tasks(self._rows, file.key, TaskType.RANGE, ranges, now_ms)
         else:
-            task_ids = task_sql.insert_tasks(self._rows, key, TaskType.PREPARE, [WHOLE_DOCUMENT], now_ms)
+            task_ids = task_sql.insert_tasks(self._rows, file.key, TaskType.PREPARE, [WHOLE_DOCUMENT], now_ms)
         count = max(1, len(ranges))
         self._rows.execute(
             "UPDATE document SET profile = ?, open_tasks = ?, total_tasks = ? WHERE id = ?",
-            (profile if ranges else None, count, count, doc_id),
+            (file.profile if ranges else None, count, count, doc_id),
         )
         return task_ids[0]
-
-    def _known(self, doc_id: str) -> list[tuple[str, int, int, str, str | None, PlannedFile]]:
-        found = self._rows.rows(
-            "SELECT d.tenant_id, d.generation, d.priority, d.kb_id, p.profile, d.file_digest, d.name, d.chunk_method,"
-            " d.parser_config, k.embedding_model FROM document d JOIN knowledgebase k ON k.id = d.kb_id"
-            " LEFT JOIN file_profile p ON p.tenant_id = d.tenant_id AND p.file_digest = d.file_digest"
-            " AND p.suffix = d.suffix AND p.parser_version = ? WHERE d.id = ?",
-            (PARSER_VERSION, doc_id),
-        )
-        return [
-            (
-                *row[:5],
-                PlannedFile(row[5], row[6], row[7], json.loads(row[8]), row[9], self._dimension, self._max_tokens),
-            )
-            for row in found
-        ]
 
     def _stop_all(self, doc_ids: Sequence[str], stopped: dict[str, list[str]]) -> None:
         """Stops what runs. `stopped`, with the ids of each document's tasks that were at work, outlives a transaction

@@ -17,8 +17,25 @@ from rag.flow.methods import WHOLE_DOCUMENT
 from rag.flow.split import split
 from rag.parser.across_pages import MANY_SCANNED, goes_over_pages, neighbourhood
 from rag.parser.blocks import Profile, ReadOptions
+from rag.utils.embedder import Embedder
 
 _SCANNED_PAGES = 2
+# A range may be so many times as large as asked for, as long as the document has so many ranges.
+_TIMES_AS_LARGE = 3
+_LEAST_RANGES = 4
+
+
+@dataclass(frozen=True)
+class ModelTraits:
+    """What of the embedder in use, besides its name, decides chunks and vectors. `url` is its endpoint's."""
+
+    dimension: int
+    max_tokens: int = ChunkSettings().max_tokens
+    url: str = ""
+
+    @staticmethod
+    def of(embedder: Embedder) -> ModelTraits:
+        return ModelTraits(embedder.dimension, embedder.max_tokens, embedder.url)
 
 
 @dataclass(frozen=True)
@@ -30,8 +47,7 @@ class PlannedFile:
     chunk_method: str
     parser_config: Mapping[str, Any]
     embedding_model: str
-    embedding_dimension: int
-    max_tokens: int = ChunkSettings().max_tokens
+    model: ModelTraits
 
 
 def chunk_settings(
@@ -81,9 +97,13 @@ def _options_of(options: ReadOptions, profile: Profile, first: int, last: int) -
     return replace(options, pages=((low + 1, high),))
 
 
-def _page_size(profile: Profile, settings: TaskSettings) -> int:
-    """Fewer pages where reading one takes seconds: they are read side by side, and a loss costs little."""
-    return min(settings.task_page_size, _SCANNED_PAGES) if profile.scanned >= MANY_SCANNED else settings.task_page_size
+def page_size(profile: Profile, settings: TaskSettings) -> int:
+    """Fewer pages where reading one takes seconds: they are read side by side, and a loss costs little. More where the
+    document is long: a task of a few hundredths of a second costs more than it spreads."""
+    size = settings.task_page_size
+    if profile.scanned >= MANY_SCANNED:
+        return min(size, _SCANNED_PAGES)
+    return min(size * _TIMES_AS_LARGE, max(size, -(-profile.units // _LEAST_RANGES)))
 
 
 def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> tuple[NewRange, ...]:
@@ -91,12 +111,12 @@ def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> 
     config = file.parser_config
     ranges = split(
         profile,
-        page_size=config.get("task_page_size") or _page_size(profile, settings),
+        page_size=config.get("task_page_size") or page_size(profile, settings),
         row_size=settings.task_row_size,
         pages=config.get("pages"),
         whole=file.chunk_method in WHOLE_DOCUMENT,
     )
-    chunking, options = chunk_settings(file.chunk_method, config, file.max_tokens), read_options(config)
+    chunking, options = chunk_settings(file.chunk_method, config, file.model.max_tokens), read_options(config)
     return tuple(
         NewRange(
             first,
@@ -109,7 +129,8 @@ def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> 
                 chunking=chunking,
                 options=_options_of(options, profile, first, last),
                 embedding_model=file.embedding_model,
-                embedding_dimension=file.embedding_dimension,
+                embedding_dimension=file.model.dimension,
+                embedding_url=file.model.url,
                 file_name=file.file_name,
                 filename_embd_weight=name_weight(config),
             ),

@@ -175,6 +175,9 @@ class TaskService:
     def _insert_ranges(self, task: TaskRow, ending: FinishPrepare) -> None:
         document_sql.set_profile(self._rows, task.doc_id, task.generation, json.dumps(ending.profile))
         if ending.written is not None:
+            # What it read is named like any other range: the next parse sees that nothing has changed.
+            digest = ending.ranges[0].digest if ending.ranges else ""
+            self._rows.execute("UPDATE task SET digest = ? WHERE id = ?", (digest, task.id))
             return
         key = document_sql.key_of(self._rows, task.doc_id)
         task_sql.insert_tasks(self._rows, key, TaskType.RANGE, ending.ranges, self._rows.clock())

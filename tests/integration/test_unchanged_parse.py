@@ -1,0 +1,113 @@
+"""A parse of which nothing has changed ends at once; whatever has changed, or may have, is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from api.db.models import Task, TaskEvent
+from api.db.services.task_plan import ModelTraits
+from api.db.services.unchanged_parse import UnchangedParse
+from common.errors import IndexUnavailable
+from common.settings import TaskSettings
+from rag.utils.doc_index import DocIndex, Scope, Tally
+from tests.rest_world import RestWorld, embedder, rest_world
+
+_TEXTS = ("alpha beta", "gamma delta")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[RestWorld]:
+    with rest_world(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def parsed(world: RestWorld) -> tuple[str, str]:
+    """A document that was parsed with the digests of today."""
+    dataset_id = world.dataset()
+    document_id = world.document(dataset_id)
+    world.ingest(dataset_id, document_id, ["first"], ["second"])
+    parse(world, dataset_id, document_id)
+    (task,) = world.claim(document_id)
+    world.finish(task, _TEXTS)
+    world.flip(document_id)
+    return dataset_id, document_id
+
+
+def parse(world: RestWorld, dataset_id: str, document_id: str) -> str:
+    """The state that the document is in right after the call."""
+    world.ok("POST", f"/datasets/{dataset_id}/chunks", json={"document_ids": [document_id]})
+    return str(world.shown(dataset_id, document_id)["run"])
+
+
+def test_it_is_done_at_once_without_a_task(world: RestWorld, parsed: tuple[str, str]) -> None:
+    dataset_id, document_id = parsed
+    before, tasks = world.row(document_id), Task.select().count()
+    assert parse(world, dataset_id, document_id) == "DONE"
+    after = world.row(document_id)
+    assert Task.select().count() == tasks
+    assert (after.generation, after.active_generation) == (before.generation, before.generation)
+    assert (after.chunk_count, after.token_count) == (before.chunk_count, before.token_count) == (2, 4)
+    assert after.begin_ms == after.end_ms >= before.end_ms
+    assert "1 of 1 task reused" in world.shown(dataset_id, document_id)["progress_msg"]
+    events = [event.message for event in TaskEvent.select().where(TaskEvent.kind == "unchanged")]
+    assert events == ["parsed again: nothing had changed"]
+    listed = world.ok("GET", f"/datasets/{dataset_id}/documents/{document_id}/chunks")["chunks"]
+    assert [chunk["content"] for chunk in listed] == list(_TEXTS)
+
+
+def test_a_chunk_that_is_gone_from_the_index_is_made_again(world: RestWorld, parsed: tuple[str, str]) -> None:
+    dataset_id, document_id = parsed
+    world.index.delete(Scope(world.caller.tenant_id, dataset_id, document_id))
+    assert parse(world, dataset_id, document_id) == "RUNNING"
+    assert world.row(document_id).generation == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE document SET parser_config = '{\"chunk_token_num\": 64}'",
+        "UPDATE document SET chunk_method = 'book'",
+        "UPDATE document SET failed_pages = 1",
+        "UPDATE document SET run = 2",
+        "UPDATE task SET digest = ''",
+        "UPDATE task SET state = 5 WHERE task_type = 'range'",
+        "UPDATE knowledgebase SET embedding_model = 'another'",
+        "DELETE FROM task",
+        "DELETE FROM file_profile",
+    ],
+)
+def test_whatever_may_have_changed_is_parsed(world: RestWorld, parsed: tuple[str, str], change: str) -> None:
+    world.rows.write(world.rows.execute, change)
+    assert parse(world, *parsed) == "RUNNING"
+
+
+def test_another_model_behind_the_same_name_is_another_parse(world: RestWorld, parsed: tuple[str, str]) -> None:
+    traits = ModelTraits.of(embedder())
+    moved = replace(traits, url="https://elsewhere/v1")
+    for model, settled in ((moved, []), (traits, [parsed[1]])):
+        assert UnchangedParse(world.rows, world.index, TaskSettings(), model).settle([parsed[1]]) == settled
+
+
+class _AwayIndex:
+    """An index that can't be asked."""
+
+    def tally(self, scope: Scope | None = None) -> Iterator[Tally]:
+        raise IndexUnavailable("away")
+
+
+def test_while_the_index_is_away_tasks_wait_for_it(world: RestWorld, parsed: tuple[str, str]) -> None:
+    away: DocIndex = _AwayIndex()  # type: ignore[assignment]
+    traits = ModelTraits.of(embedder())
+    assert UnchangedParse(world.rows, away, TaskSettings(), traits).settle([parsed[1]]) == []
+
+
+def test_a_deleted_document_is_not_settled(world: RestWorld, parsed: tuple[str, str]) -> None:
+    dataset_id, document_id = parsed
+    world.ok("DELETE", f"/datasets/{dataset_id}/documents", json={"ids": [document_id]})
+    traits = ModelTraits.of(embedder())
+    assert UnchangedParse(world.rows, world.index, TaskSettings(), traits).settle([document_id]) == []

@@ -15,7 +15,7 @@ from api.db.services.naming import extension
 from api.db.services.reranking import reranking_json
 from api.db.services.retrieval_service import Answer, Found, Question
 from api.wiring import connect
-from common.errors import NotFound
+from common.errors import InvalidInput, NotFound
 from common.settings import Settings
 
 _SNIPPET_WORDS = 80
@@ -24,9 +24,18 @@ _MARKED = re.compile(r"<em>(.*?)</em>")
 
 
 def run_search(
-    settings: Settings, question: str, dataset: str | None, *, limit: int, explain: bool, as_json: bool
+    settings: Settings,
+    question: str,
+    dataset: str | None,
+    *,
+    limit: int,
+    explain: bool,
+    rerank: bool,
+    as_json: bool,
 ) -> None:
     services = connect(settings)
+    if rerank and services.retrieval.rerank_model is None:
+        raise InvalidInput("there is no reranker to ask: set rerank.url and rerank.model")
     tenant_id = services.accounts.admin().tenant_id
     wanted = DatasetFilter(page_size=1000, name=None if dataset is None else dataset.strip())
     ids = tuple(found.id for found in services.datasets.page(tenant_id, wanted).datasets)
@@ -35,7 +44,7 @@ def run_search(
     if not ids:
         raise NotFound("there is no dataset yet: `pagemill ingest FILE --dataset NAME` makes one")
     answer = services.retrieval.ask(
-        tenant_id, Question(question, ids, page_size=limit, highlight=True, explain=explain)
+        tenant_id, Question(question, ids, page_size=limit, highlight=True, explain=explain, rerank=rerank)
     )
     if as_json:
         print_json(_explained_facts(answer) if explain else [_facts(found) for found in answer.chunks])

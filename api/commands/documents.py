@@ -33,6 +33,7 @@ def search(
     data: DataOption = DEFAULT_DATA,
     limit: Annotated[int, typer.Option(min=1, max=100, help="Most hits to show.")] = 5,
     explain: Annotated[bool, typer.Option("--explain", help="Say why each hit stands where it does.")] = False,
+    rerank: Annotated[bool, typer.Option("--rerank", help="Let the reranker of the settings order the hits.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Find the chunks that answer a question. Words in quotes must stand in a chunk as they are."""
@@ -40,4 +41,4 @@ def search(
 
     require_utf8("the question", question)
     require_utf8("the dataset's name", dataset or "")
-    run_search(settings_of(data), question, dataset, limit=limit, explain=explain, as_json=as_json)
+    run_search(settings_of(data), question, dataset, limit=limit, explain=explain, rerank=rerank, as_json=as_json)

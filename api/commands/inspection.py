@@ -33,6 +33,7 @@ from rag.svr.data_folder import DataFolder
 from rag.utils.doc_indexes import open_index
 from rag.utils.embedders import open_embedder
 from rag.utils.folder_store import FolderStore
+from rag.utils.reranker import Reranker, open_reranker
 
 _LEAST_FREE_BYTES = 1 << 30
 
@@ -102,6 +103,9 @@ def _checks(settings: Settings) -> list[tuple[str, Callable[[], None], str]]:
     if not settings.embeds_index:
         index_remedy = "check index.url, index.username and index.password or index.api_key, and that server"
     queue_remedy = "start it with `pagemill up`" if settings.owns_queue else "check queue.url and that server"
+    reranker = open_reranker(settings.rerank)
+    rerank_remedy = "check rerank.url, rerank.model, rerank.api_key and that server"
+    of_reranker = [("reranker", lambda: _check_reranker(reranker), rerank_remedy)] if reranker else []
     return [
         ("data folder", DataFolder(settings).check, "correct --data, or let `pagemill up` make the folder"),
         ("disk space", lambda: _check_space(settings), "free some space, or move the data folder"),
@@ -110,6 +114,7 @@ def _checks(settings: Settings) -> list[tuple[str, Callable[[], None], str]]:
         ("store", lambda: _check_store(settings), "check store.url, and that the folder is writable"),
         ("index", lambda: _check_index(settings), index_remedy),
         ("embedding model", lambda: _check_model(settings), model_remedy),
+        *of_reranker,
         ("executors", lambda: _check_executors(settings), "start `pagemill up` or `pagemill executor`"),
     ]
 
@@ -158,6 +163,10 @@ def _check_model(settings: Settings) -> None:
     """An endpoint is asked for one vector."""
     require_model(settings)
     open_embedder(settings.embedding).embed(["pagemill"])
+
+
+def _check_reranker(reranker: Reranker) -> None:
+    reranker.scores("pagemill", ["pagemill"])
 
 
 def _check_executors(settings: Settings) -> None:

@@ -86,3 +86,23 @@ def test_a_command_asks_it_where_the_settings_say_always(
     assert "in the index's order: the rerank endpoint answered 503: overloaded" in done.stderr
     assert "a.txt" in done.stdout
     del instance.environ["PAGEMILL_RERANK_ALWAYS"]
+
+
+def test_a_command_asks_it_where_it_is_told_to(
+    instance: Instance, dataset_id: str, endpoint: EmbeddingEndpoint
+) -> None:
+    endpoint.always = ranks_by(lambda text: 0.9 if "Basel" in text else 0.5)
+    assert json.loads(instance.run("search", "river Vienna", "--explain", "--json").stdout)["rerank"] is None
+    told = json.loads(instance.run("search", "river Vienna", "--rerank", "--explain", "--json").stdout)
+    assert told["rerank"]["used"]
+    doctor = {part["part"]: part for part in json.loads(instance.run("doctor", "--json").stdout)}
+    assert doctor["reranker"]["ok"]
+    endpoint.always = refuses(401, "who are you?")
+    done = instance.run("doctor", check=False)
+    assert done.returncode == 1
+    assert "reranker" in done.stdout and "check rerank.url" in done.stdout
+    del instance.environ["PAGEMILL_RERANK_URL"]
+    refused = instance.run("search", "river Vienna", "--rerank", check=False)
+    assert refused.returncode == 1
+    assert "there is no reranker to ask: set rerank.url and rerank.model" in refused.stderr
+    instance.environ["PAGEMILL_RERANK_URL"] = endpoint.url

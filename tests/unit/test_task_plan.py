@@ -38,6 +38,14 @@ def test_scans_go_by_two() -> None:
     assert ranges_of(pages(5, scanned=1.0), task_page_size=5) == [(0, 5)]
 
 
+def test_mailboxes_go_by_fewer_mails_than_sheets_by_rows() -> None:
+    def rows(kind: FileKind) -> list[tuple[int, int]]:
+        return ranges_of(Profile(kind=kind, unit=Unit.ROW, units=1200))
+
+    assert rows(FileKind.MBOX) == [(0, 500), (500, 1000), (1000, 1200)]
+    assert rows(FileKind.CSV) == [(0, 1200)]
+
+
 def test_one_chunk_needs_one_range() -> None:
     assert ranges_of(pages(30), "one") == [(0, 30)]
 

@@ -16,10 +16,12 @@ from rag.flow.file_name import name_weight
 from rag.flow.methods import WHOLE_DOCUMENT
 from rag.flow.split import split
 from rag.parser.across_pages import MANY_SCANNED, goes_over_pages, neighbourhood
-from rag.parser.blocks import Profile, ReadOptions
+from rag.parser.blocks import FileKind, Profile, ReadOptions
 from rag.utils.embedder import Embedder
 
 _SCANNED_PAGES = 2
+# A mail with its attachments takes as long as a hundred rows of a sheet.
+_MAILS = 500
 # A range may be so many times as large as asked for, as long as the document has so many ranges.
 _TIMES_AS_LARGE = 3
 _LEAST_RANGES = 4
@@ -106,13 +108,18 @@ def page_size(profile: Profile, settings: TaskSettings) -> int:
     return min(size * _TIMES_AS_LARGE, max(size, -(-profile.units // _LEAST_RANGES)))
 
 
+def _row_size(profile: Profile, settings: TaskSettings) -> int:
+    size = settings.task_row_size
+    return min(size, _MAILS) if profile.kind is FileKind.MBOX else size
+
+
 def plan_ranges(file: PlannedFile, profile: Profile, settings: TaskSettings) -> tuple[NewRange, ...]:
     """Raises PagesOutside where the pages asked for are not in the document."""
     config = file.parser_config
     ranges = split(
         profile,
         page_size=config.get("task_page_size") or page_size(profile, settings),
-        row_size=settings.task_row_size,
+        row_size=_row_size(profile, settings),
         pages=config.get("pages"),
         whole=file.chunk_method in WHOLE_DOCUMENT,
     )

@@ -10,7 +10,8 @@ from rag.parser.blocks import Block, BlockKind
 _CAPTIONED = (BlockKind.FIGURE, BlockKind.TABLE)
 _FIGURE_WORDS = ("fig", "abb", "image", "photo", "chart", "\u56fe", "\u5716")
 _TABLE_WORDS = ("tab", "\u8868")
-_PLAIN = frozenset((BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.CODE))
+# The likeliest first.
+_PLAIN = (BlockKind.PARAGRAPH, BlockKind.HEADING, BlockKind.LIST_ITEM, BlockKind.CODE)
 
 
 class Item(NamedTuple):
@@ -19,8 +20,8 @@ class Item(NamedTuple):
 
 
 def arrange(blocks: Sequence[Block]) -> list[Item]:
-    if _PLAIN.issuperset([block.kind for block in blocks]):
-        return [Item(block) for block in blocks]
+    if not [block for block in blocks if block.kind not in _PLAIN]:
+        return list(map(Item, blocks))
     owners = _owners(blocks)
     captions: dict[int, list[Block]] = {}
     for position, owner in owners.items():

@@ -16,6 +16,8 @@ from rag.parser.blocks import Block, BlockKind, Picture
 
 # A table larger than this share of a chunk gets chunks of its own.
 _SMALL_TABLE = 4
+# Looked up once: an enum takes its time to give a member.
+_HEADING, _PARAGRAPH = BlockKind.HEADING, BlockKind.PARAGRAPH
 
 
 class Special(NamedTuple):
@@ -40,7 +42,10 @@ class AtomMaker:
                 path.enter(heading.level, heading.text)
         titles = {id(part.blocks[title.at]): title for title in part.titles}
         items = arrange(part.blocks)
-        weights = self._scale.weigh(["" if self._is_drawn(item.block) else item.block.text for item in items])
+        drawn = not self._rows
+        weights = self._scale.weigh(
+            ["" if drawn and item.block.table is not None else item.block.text for item in items]
+        )
         flow: list[Atom] = []
         specials: list[Special] = []
         followed: list[bool] | None = None
@@ -49,11 +54,11 @@ class AtomMaker:
             block = item.block
             if titles and (title := titles.get(id(block))):
                 path.enter(title.level, title.text)
-            if block.kind is BlockKind.HEADING:
+            if block.kind is _HEADING:
                 path.enter(block.level, block.text)
                 held += self._pieces(block, tokens, fresh)
                 continue
-            if tokens <= fresh and not held and block.kind is BlockKind.PARAGRAPH and block.text:
+            if tokens <= fresh and not held and block.kind is _PARAGRAPH and block.text:
                 flow.append(Atom([Piece(block.text, tokens, block)], tokens, path.titles, order))
                 continue
             pieces, apart = self._item(item, tokens, limit, fresh)

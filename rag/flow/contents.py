@@ -17,6 +17,7 @@ from rag.parser.blocks import BlockKind, Heading
 from rag.parser.paragraphs import normalised
 
 _MAX_TITLE = 200
+_HEADING = BlockKind.HEADING
 
 Where = TypeVar("Where")
 
@@ -52,14 +53,14 @@ class PartContents:
 
     def __init__(self, part: Part) -> None:
         self._titles = {id(part.blocks[title.at]): title for title in part.titles}
-        self._above = [block for block in part.headed_by if block.kind is BlockKind.HEADING]
+        self._above = [block for block in part.headed_by if block.kind is _HEADING]
 
     def of_chunk(self, chunk: Chunk, atoms: Sequence[Atom]) -> Chunk:
         """The chunk that is made of these atoms, with the headings among them."""
         found = [_heading(block.text, block.level, block.page) for block in self._above]
         self._above = []
         for block in [piece.block for atom in atoms for piece in atom.pieces if piece.start == 0]:
-            if block.kind is BlockKind.HEADING:
+            if block.kind is _HEADING:
                 found.append(_heading(block.text, block.level, block.page))
             elif self._titles and (title := self._titles.pop(id(block), None)):
                 found.append(_heading(title.text, title.level, block.page))

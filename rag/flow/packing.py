@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -93,25 +92,30 @@ def to_chunk(atoms: Sequence[Atom], look: Look = NO_LOOK) -> Chunk:
     text = ""
     boxes: list[Box] = list(look.boxes)
     tokens = look.prefix_tokens
-    paths: Counter[tuple[str, ...]] = Counter()
+    paths: dict[tuple[str, ...], int] = {}
     kinds: set[BlockKind] = set()
     kind: BlockKind | None = None
-    run: list[Piece] = []
+    # The first of pieces that make up a part of a block, and where in the block the last of them ends.
+    first: Piece | None = None
+    end = 0
     for atom in atoms:
-        paths[atom.headings] += atom.tokens
+        paths[atom.headings] = paths.get(atom.headings, 0) + atom.tokens
         tokens += atom.tokens
         for piece in atom.pieces:
-            if piece.block.kind is not kind:
-                kind = piece.block.kind
+            own, _, block, start, _ = piece
+            if block.kind is not kind:
+                kind = block.kind
                 kinds.add(kind)
-            if run and piece.block is run[-1].block and piece.start == run[-1].end:
-                text += piece.text
+            if first is not None and block is first.block and start == end:
+                text += own
             else:
-                boxes += _boxes(run)
-                run = []
-                text = text.rstrip() + "\n" + piece.text
-            run.append(piece)
-    boxes += _boxes(run)
+                if first is not None:
+                    boxes += _boxes(first, end)
+                first = piece
+                text = text.rstrip() + "\n" + own
+            end = start + len(own)
+    if first is not None:
+        boxes += _boxes(first, end)
     return Chunk(
         text=look.prefix + text.strip(),
         tokens=tokens,
@@ -160,11 +164,9 @@ def _page(piece: Piece) -> int:
     return places[0].page if places else piece.block.page
 
 
-def _boxes(run: Sequence[Piece]) -> tuple[Box, ...]:
-    if not run:
-        return ()
-    made = run[0].boxes
-    return run[0].block.boxes_of(run[0].start, run[-1].end) if made is None else made
+def _boxes(first: Piece, end: int) -> tuple[Box, ...]:
+    """Of the pieces of a block from this one on that end there."""
+    return first.block.boxes_of(first.start, end) if first.boxes is None else first.boxes
 
 
 def _kind(kinds: set[BlockKind]) -> str:

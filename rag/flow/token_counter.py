@@ -6,7 +6,6 @@ document are few. Other tokenizers are asked for every text."""
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from tokenizers import Tokenizer
@@ -16,7 +15,7 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 _BATCH_CHARS = 200_000
 _MOST_WORDS = 200_000
 # Python parts words at these, and BERT does not.
-_NO_SPACE = re.compile("[\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
+_NO_SPACES = "\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029"
 
 
 def token_counter(tokenizer: Tokenizer) -> CountTokens:
@@ -34,7 +33,8 @@ class _Words:
         self._known: dict[str, int] = {}
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        if [text for text in texts if not text.isprintable() and _NO_SPACE.search(text)]:
+        whole = "".join(texts)
+        if [sign for sign in _NO_SPACES if sign in whole]:
             return self._ask(texts)
         parted = [text.split() for text in texts]
         try:

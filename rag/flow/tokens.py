@@ -47,7 +47,9 @@ class Scale:
 
     def weigh(self, texts: Sequence[str]) -> list[int]:
         return [
-            max(tokens, -(-len(text.rstrip()) // MAX_CHARS_PER_TOKEN))
+            tokens
+            if tokens * MAX_CHARS_PER_TOKEN >= len(text)
+            else max(tokens, -(-len(text.rstrip()) // MAX_CHARS_PER_TOKEN))
             for text, tokens in zip(texts, self._count(texts), strict=True)
         ]
 

@@ -117,29 +117,45 @@ class Block(msgspec.Struct, frozen=True):
 
     def boxes_of(self, start: int, end: int) -> tuple[Box, ...]:
         """The place of this part of the text: one box around its lines in each column of each page."""
-        found: list[Box] = []
-        column: list[Box] = []
-        for line, after in zip_longest(self.lines, self.lines[1:]):
-            if line.start >= end or (after is not None and after.start <= start):
-                continue
-            box = line.box
-            if column and (box.page != column[-1].page or box.bottom < column[-1].top):
-                found.append(_around(column))
-                column = []
-            column.append(box)
-        return (*found, _around(column)) if column else ()
+        lines = self.lines
+        if not lines:
+            return ()
+        # Mostly it is all of the text, and no line of it is empty.
+        if lines[-1].start >= end or (len(lines) > 1 and lines[1].start <= start):
+            lines = tuple(
+                line
+                for line, after in zip_longest(lines, lines[1:])
+                if line.start < end and (after is None or after.start > start)
+            )
+        return _around_columns(lines)
 
 
-def _around(boxes: Sequence[Box]) -> Box:
-    if len(boxes) == 1:
-        return boxes[0]
-    return Box(
-        boxes[0].page,
-        min([box.left for box in boxes]),
-        max([box.right for box in boxes]),
-        min([box.top for box in boxes]),
-        max([box.bottom for box in boxes]),
-    )
+def _around_columns(lines: Sequence[PlacedLine]) -> tuple[Box, ...]:
+    """A box around the lines of each column: a line above the one before it starts the next."""
+    if len(lines) < 2:
+        return tuple([line.box for line in lines])
+    found: list[Box] = []
+    box = lines[0].box
+    page, left, right, top, bottom = box.page, box.left, box.right, box.top, box.bottom
+    last_top = top
+    for line in lines[1:]:
+        box = line.box
+        if box.page != page or box.bottom < last_top:
+            found.append(Box(page, left, right, top, bottom))
+            page, left, right, top, bottom = box.page, box.left, box.right, box.top, box.bottom
+            last_top = top
+            continue
+        last_top = box.top
+        if box.left < left:
+            left = box.left
+        if box.right > right:
+            right = box.right
+        if last_top < top:
+            top = last_top
+        if box.bottom > bottom:
+            bottom = box.bottom
+    found.append(Box(page, left, right, top, bottom))
+    return tuple(found)
 
 
 class Heading(msgspec.Struct, frozen=True):

@@ -94,9 +94,11 @@ def detect(path: Path, name: str) -> FileKind:
         head = file.read(_HEAD_BYTES)
     if not head:
         raise EmptyFile(f"{name} is empty")
+    if head.startswith(b"%PDF-"):
+        return FileKind.PDF
     suffix = PurePath(name).suffix.lower()
     text = is_text(head)
-    if head.startswith(b"%PDF-") or (b"%PDF-" in head[:_PDF_WINDOW] and (suffix == ".pdf" or not text)):
+    if b"%PDF-" in head[:_PDF_WINDOW] and (suffix == ".pdf" or not text):
         return FileKind.PDF
     if suffix == ".pdf":
         raise WrongKind(f"{name} is not a PDF: its content looks like {_describe(head, text)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from rag.parser.layout import Line
@@ -31,12 +31,12 @@ class Grid:
 
     def __init__(self, columns: Sequence[float], rows: Sequence[float], cells: Sequence[GridCell]) -> None:
         self.columns, self.rows, self.cells = list(columns), list(rows), list(cells)
-        self._owner = {
-            (row, column): number
-            for number, cell in enumerate(cells)
-            for row in range(cell.row, cell.row + cell.rows)
-            for column in range(cell.column, cell.column + cell.columns)
-        }
+        self._owner: dict[tuple[int, int], int] = {}
+        for number, (row, column, high, wide) in enumerate(self.cells):
+            if high == wide == 1:
+                self._owner[row, column] = number
+            else:
+                self._owner.update(dict.fromkeys(product(range(row, row + high), range(column, column + wide)), number))
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -114,7 +114,7 @@ def _merged(rules: Sequence[Rule]) -> list[Rule]:
                 break
         else:
             merged.append([at, start, end])
-    return [Rule(*each) for each in merged]
+    return [(at, start, end) for at, start, end in merged]
 
 
 def _groups(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
@@ -126,18 +126,14 @@ def _groups(level: Sequence[Rule], upright: Sequence[Rule]) -> Iterator[tuple[li
             node = parent[node]
         return node
 
-    for number, rule in enumerate(level):
-        for other, line in enumerate(upright, start=len(level)):
-            if _cross(rule, line):
+    for number, (y, left, right) in enumerate(level):
+        for other, (x, top, bottom) in enumerate(upright, start=len(level)):
+            if left - _NEAR <= x <= right + _NEAR and top - _NEAR <= y <= bottom + _NEAR:
                 parent[root(number)] = root(other)
     groups: dict[int, tuple[list[Rule], list[Rule]]] = {}
     for number, rule in enumerate((*level, *upright)):
         groups.setdefault(root(number), ([], []))[number >= len(level)].append(rule)
     yield from groups.values()
-
-
-def _cross(across: Rule, down: Rule) -> bool:
-    return across.start - _NEAR <= down.at <= across.end + _NEAR and down.start - _NEAR <= across.at <= down.end + _NEAR
 
 
 def _grid(across: Sequence[Rule], down: Sequence[Rule]) -> Grid | None:
@@ -149,9 +145,9 @@ def _grid(across: Sequence[Rule], down: Sequence[Rule]) -> Grid | None:
 
 def _edges(rules: Sequence[Rule]) -> list[float]:
     edges: list[float] = []
-    for rule in sorted(rules):
-        if not edges or rule.at - edges[-1] > _NEAR:
-            edges.append(rule.at)
+    for at, _, _ in sorted(rules):
+        if not edges or at - edges[-1] > _NEAR:
+            edges.append(at)
     return edges
 
 
@@ -191,7 +187,7 @@ def _walls(rules: Sequence[Rule], edges: Sequence[float], along: Sequence[float]
     """Which edges between two slots have a rule along them: the edge and the slot."""
     middles = [(start + end) / 2 for start, end in pairwise(along)]
     return {
-        (max(0, bisect_right(edges, rule.at + _NEAR / 2) - 1), slot)
-        for rule in rules
-        for slot in range(bisect_left(middles, rule.start), bisect_right(middles, rule.end))
+        (max(0, bisect_right(edges, at + _NEAR / 2) - 1), slot)
+        for at, start, end in rules
+        for slot in range(bisect_left(middles, start), bisect_right(middles, end))
     }

@@ -38,6 +38,7 @@ _NUMBERED = re.compile(r"\d{1,5}\s+(?=\S)")
 _text = ctypes.create_string_buffer(1 << 16)
 _matrix = (ctypes.c_float * 6)()
 _six = Struct("6f").unpack_from
+_LEFT_AT, _TOP_AT, _RIGHT_AT, _BOTTOM_AT = FIRST_AT
 
 
 def read_text(textpage: native.Handle) -> str:
@@ -112,8 +113,12 @@ class LineReader:
         self.rects += found
         spans: tuple[Span, ...] = ()
         if found == 1:
-            native.get_rect(textpage, 0, *FIRST_AT)
-            left, top, right, bottom = frame.place_box(*first_rect(RECTS))
+            native.get_rect(textpage, 0, _LEFT_AT, _TOP_AT, _RIGHT_AT, _BOTTOM_AT)
+            left, top, right, bottom = first_rect(RECTS)
+            if frame.turned:
+                left, top, right, bottom = frame.place_box(left, top, right, bottom)
+            else:
+                left, top, right, bottom = left - frame.left, frame.top - top, right - frame.left, frame.top - bottom
             # Some programs draw a row of a table in one piece, with wide spaces in it.
             if right - left > _WIDE * size * len(shown) and " " in shown and units == len(text) and not style & MONO:
                 spans = self._spans.within_piece(shown, first, count, size if size > MIN_GAP else MIN_GAP)
@@ -130,10 +135,12 @@ class LineReader:
                 self.unseen.add(first)
             left, right = clamp(left, width), clamp(right, width)
             top, bottom, base = clamp(top, height), clamp(bottom, height), clamp(base, height)
-        may_be_bold = style & BOLD and len(shown) <= _MAX_BOLD_CHARS and shown[-1] not in _NO_HEADING_ENDS
-        bold, mono = bool(may_be_bold), bool(style & MONO)
         if not 0 < size <= height:
             size = clamp(size, height)
+        if not style:
+            return Line(shown, left, right, top, bottom, base, size, hyphened, spans, False, first, count)
+        bold = style & BOLD != 0 and len(shown) <= _MAX_BOLD_CHARS and shown[-1] not in _NO_HEADING_ENDS
+        mono = style & MONO != 0
         return Line(shown, left, right, top, bottom, base, size, hyphened, spans, bold, first, count, None, mono)
 
     def _set_as(self, first: int, last: int) -> tuple[float, float]:
@@ -148,7 +155,8 @@ class LineReader:
             index = first
             native.get_matrix(textpage, index, _matrix)
             a, _, c, d, x, y = _six(_matrix)
-        size = native.get_font_size(textpage, index) * ((d if not c and d > 0 else hypot(c, d)) or 1.0)
+        scale = d if not c and d > 0 else hypot(c, d) or 1.0
+        size = native.get_font_size(textpage, index) * scale
         return size, frame.place(x, y)[1] if frame.turned else frame.top - y
 
     def _box_of_ends(self, first: int, last: int) -> Rect:

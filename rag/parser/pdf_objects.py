@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from math import isfinite
 from struct import Struct
-from typing import NamedTuple
 
 import pypdfium2.raw as pdfium_c
 
@@ -38,12 +37,8 @@ _flags_at = native.places(_flags)
 _two = Struct("2i").unpack_from
 
 
-class Rule(NamedTuple):
-    """A straight line: from `start` to `end` along its way, and `at` across it."""
-
-    at: float
-    start: float
-    end: float
+# A straight line: how far off it is across its way, and from where to where along it. A page may have thousands.
+Rule = tuple[float, float, float]
 
 
 @dataclass(slots=True)
@@ -143,9 +138,9 @@ class _Reader:
         across, down = self.drawn.across, self.drawn.down
         for left, top, right, bottom in lines:
             if bottom - top <= _MAX_RULE and right - left >= _MIN_RULE:
-                across.append(Rule((top + bottom) / 2, left, right))
+                across.append(((top + bottom) / 2, left, right))
             elif right - left <= _MAX_RULE and bottom - top >= _MIN_RULE:
-                down.append(Rule((left + right) / 2, top, bottom))
+                down.append(((left + right) / 2, top, bottom))
 
     def _bounds(self, handle: native.Handle, matrix: Matrix) -> Rect | None:
         if not native.object_bounds(handle, *_bounds_at):

@@ -132,7 +132,7 @@ class _Reading:
         if drawn is None:
             return Page(self._number, width, height, tuple(lines), tuple(tables))
         figures = find_figures(drawn, width, height, self._number, tables)
-        rules = tuple((rule.start, rule.end, rule.at) for rule in drawn.across)
+        rules = tuple([(start, end, at) for at, start, end in drawn.across])
         return Page(self._number, width, height, tuple(lines), (*tables, *figures), rules)
 
     def _scanned(self, drawn: Drawn) -> Page:

@@ -1,4 +1,4 @@
-"""The lines of a page, and the order in which a person reads them: one column, two, or three.
+"""The order in which a person reads the lines of a page: one column, two, or three.
 
 Knows nothing of PDF libraries, and judges a page by itself alone. Joining lines is left to paragraphs."""
 
@@ -8,85 +8,52 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from statistics import median
-from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
-from rag.parser.blocks import Block
+from rag.parser.formulas import with_formulas
+from rag.parser.page_lines import MAX_PAGE, Line, Page, Span, clamp
+from rag.parser.strands import in_strands
 
-# Points; beyond any page that the format allows.
-MAX_PAGE = 20_000.0
+# What most readers of pages need comes with their order.
+__all__ = ["MAX_PAGE", "Line", "Page", "Span", "clamp", "find_gutters", "order", "split_at"]
 
 # Fewer stretches of text than this make no columns.
 _MIN_COLUMN_LINES = 5
 _MIN_WIDTH = 150.0
 # The lines of a column of prose fill this much of it at the median; the cells of a table do not.
 _MIN_FILLED = 0.55
+# Letters as high, against the page, across one that has lines of text are no text of it.
+_WATERMARK = 0.15
+_MIN_TEXT_LINES = 10
 # Of three columns: lines across a gutter, against those in the shortest column.
 _MAX_ACROSS = 0.5
 
 
-def clamp(value: float, most: float) -> float:
-    """Within the page: a damaged file has its text anywhere, or at no number at all."""
-    return min(max(0.0, value), most)
-
-
-class Span(NamedTuple):
-    """A stretch of a line between two wide gaps, and where in the line's text it starts."""
-
-    left: float
-    right: float
-    start: int
-
-
-class Line(msgspec.Struct, frozen=True, gc=False):
-    """A line of text. Points from the top left of the page as it is shown; `base` is where its letters stand.
-
-    `spans` is empty for a line without wide gaps. `first` and `count` are its characters in the page's text, if it
-    has any there. A `block` stands in the place of a table or a figure, and has no text. `mono` lines are set in type
-    whose letters are all as wide."""
-
-    text: str
-    left: float
-    right: float
-    top: float
-    bottom: float
-    base: float
-    size: float
-    hyphened: bool = False
-    spans: tuple[Span, ...] = ()
-    bold: bool = False
-    first: int = 0
-    count: int = 0
-    block: Block | None = None
-    mono: bool = False
-
-
-class Page(msgspec.Struct, frozen=True):
-    """The lines of a page in the order of the file, and the tables and figures that stand among them.
-
-    `rules` are its horizontal lines: left, right and how far down. A page is not whole if its picture was to be
-    recognised, and was not."""
-
-    number: int
-    width: float
-    height: float
-    lines: tuple[Line, ...]
-    items: tuple[Line, ...] = ()
-    rules: tuple[tuple[float, float, float], ...] = ()
-    is_whole: bool = True
-
-
 def order(page: Page) -> list[Line]:
     """The lines as a person reads them: down one column, then the next."""
-    gutters = find_gutters(page.lines)
+    lines, marks = _without_watermarks(page, with_formulas(page.lines))
+    return [*_in_order(lines, page.items), *marks]
+
+
+def _in_order(lines: Sequence[Line], items: Sequence[Line]) -> list[Line]:
+    gutters = find_gutters(lines)
     if gutters:
-        return _by_columns((*page.lines, *page.items), gutters)
-    rises = len([before for before, after in pairwise(page.lines) if after.base < before.base - 1])
+        return _by_columns((*lines, *items), gutters)
+    rises = len([before for before, after in pairwise(lines) if after.base < before.base - 1])
     # A file's own order is better than any sorting (side notes, tables), unless it plainly jumps about.
-    if rises <= 0.3 * (len(page.lines) - 1):
-        return _with_items(page.lines, page.items)
-    return sorted((*page.lines, *page.items), key=_place)
+    if rises <= 0.3 * (len(lines) - 1):
+        return _with_items(in_strands(lines) if rises > 1 else lines, items)
+    return sorted((*lines, *items), key=_place)
+
+
+def _without_watermarks(page: Page, lines: Sequence[Line]) -> tuple[Sequence[Line], Sequence[Line]]:
+    """The lines, and apart from them those that are drawn across a page of text; their type makes no heading."""
+    least = _WATERMARK * min(page.width, page.height)
+    marks = [line for line in lines if line.size > least]
+    if not marks or len(lines) - len(marks) < _MIN_TEXT_LINES:
+        return lines, ()
+    return [line for line in lines if line.size <= least], [replace(mark, size=0.0) for mark in marks]
 
 
 def _place(line: Line) -> tuple[float, float]:
@@ -194,7 +161,7 @@ def _by_columns(lines: Sequence[Line], gutters: Sequence[float]) -> list[Line]:
     """Lines across the columns part the page; between them one column comes after the other."""
     ordered: list[Line] = []
     columns: list[list[Line]] = [[] for _ in range(len(gutters) + 1)]
-    parts = [part for line in lines for part in (_split_at(line, gutters) if line.spans else (line,))]
+    parts = [part for line in lines for part in split_at(line, gutters)]
     for line in sorted(parts, key=_place):
         # Columns that the line's edges are in: a gutter is left of what starts on it, and right of what ends on it.
         column = bisect_right(gutters, line.left)
@@ -210,15 +177,17 @@ def _by_columns(lines: Sequence[Line], gutters: Sequence[float]) -> list[Line]:
     return ordered
 
 
-def _split_at(line: Line, gutters: Sequence[float]) -> list[Line]:
+def split_at(line: Line, gutters: Sequence[float]) -> Sequence[Line]:
     """The parts of a line that goes on in the next column at the same height."""
+    if not line.spans:
+        return (line,)
     spans, parts, start = line.spans, [], 0
     for number in range(1, len(spans)):
         gutter = bisect_left(gutters, spans[number - 1].right)
         if gutter < len(gutters) and gutters[gutter] <= spans[number].left:
             parts.append(_part(line, start, number))
             start = number
-    return [*parts, _part(line, start, len(spans))] if parts else [line]
+    return [*parts, _part(line, start, len(spans))] if parts else (line,)
 
 
 def _part(line: Line, start: int, end: int) -> Line:
@@ -230,7 +199,8 @@ def _part(line: Line, start: int, end: int) -> Line:
         text, right, hyphened = line.text[first:], line.right, line.hyphened
     else:
         text, right, hyphened = line.text[first : spans[end].start].strip(), spans[end - 1].right, False
+    own = tuple([Span(each.left, each.right, each.start - first) for each in spans[start:end]])
     return Line(
         text, left, right, line.top, line.bottom, line.base, line.size,
-        hyphened, (), line.bold, line.first, line.count, line.block, line.mono,
+        hyphened, own if len(own) > 1 else (), line.bold, line.first, line.count, line.block, line.mono,
     )  # fmt: skip

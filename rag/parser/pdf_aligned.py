@@ -1,225 +1,86 @@
-"""Tables without rules: rows of short texts whose columns stand under each other on a page.
+"""Tables without rules on a page: over its whole width, or within one of its columns.
 
-Doubtful cases are left as text: prose in columns must not become a table."""
+What of the rows is a table is told by aligned_cells."""
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from operator import itemgetter
-from statistics import median
-from string import digits
 
-from rag.parser.blocks import Cell
-from rag.parser.layout import Line
-from rag.parser.pdf_rows import MIN_ROWS, Part, Row, find_runs, words_of
-from rag.parser.pdf_tables import FoundTable, Letters, Piece, box_of, cell_text, is_number, to_item
+from rag.parser.aligned_cells import table_of
+from rag.parser.formulas import with_formulas
+from rag.parser.layout import MAX_PAGE, Line, find_gutters, split_at
+from rag.parser.pdf_rows import MIN_ROWS, find_runs, may_have_rows, to_rows
+from rag.parser.pdf_tables import FoundTable, Letters
+from rag.parser.row_parts import Row, WordsWithin
 
-# Between columns, in sizes of the type: wider than a space between words.
-_MIN_GAP = 0.45
-_MAX_COLUMNS = 40
-# Points that edges of cells of a column may differ by, and how many must not.
-_NEAR = 3.0
-_MIN_ALIGNED = 0.7
-# Cells that have text; words in a cell, at the mean, beyond which it is prose.
-_MIN_FILLED = 0.6
-_MAX_WORDS = 4.0
-_MAX_WORDS_WITH_NUMBERS = 8.0
-_MIN_PROSE_WORDS = 2.5
-_MIN_NUMBERS = 0.4
-_MIN_WITH_DIGITS = 0.2
-_DIGIT = re.compile(r"\d")
-_MARK = re.compile(
-    r"(?:[\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1\u2013\u2014\u00b7*-]|\(?\w{1,3}[.)]|\[\w+\])$"
-)
+# Words in a line of a column of prose, at the mean.
+_MIN_LINE_WORDS = 5.0
+# Of the rows of a page of two columns, those that have text in both.
+_MOSTLY = 0.4
 
 
 def find_aligned(lines: Sequence[Line], page: int, letters: Letters | None = None) -> Iterator[FoundTable]:
-    """The tables among the lines of a page, each with the lines that are left besides it."""
-    left = list(lines)
-    for run in find_runs(lines):
-        found = _table(run, page, letters)
-        if found is not None:
-            used = {id(line) for row in run for line in row.lines}
-            left = [line for line in left if id(line) not in used]
+    """The tables among the lines of a page, each with the lines that are left besides it: first those that go over its
+    whole width, then those within its columns."""
+    if not may_have_rows(lines):
+        return
+    left = list(with_formulas(lines))
+    rows = to_rows(left)
+    # Most pages have neither many rows of two parts nor a few of more, and so no text beside a table.
+    several = [row.count for row in rows if row.count > 1]
+    may_be_beside = len(several) > _MOSTLY * len(rows) or len([count for count in several if count > 2]) >= MIN_ROWS - 1
+    tables = [(run, found) for run in find_runs(rows, letters) if (found := table_of(run, page, letters)) is not None]
+    gutters: tuple[float, ...] = ()
+    if may_be_beside:
+        gutters = find_gutters(_without(left, [row for run, _ in tables for row in run]) if tables else left)
+    for run, found in tables:
+        if not (gutters and _has_prose(run, gutters)):
+            left = _without(left, run)
             yield FoundTable(found, left)
+    if gutters:
+        yield from _within_columns(left, gutters, page, letters)
 
 
-def _table(run: Sequence[Row], page: int, letters: Letters | None) -> Line | None:
-    # Columns of prose end here, before their words are asked for their places.
-    if _is_prose(run):
-        return None
-    gap = _MIN_GAP * median([row.size for row in run])
-    words: list[list[Part]] = []
-    for row in run:
-        found = words_of(row, letters)
-        if found is None:
-            return None
-        words.append(found)
-    columns = _columns([word for row in words for word in row], gap)
-    header_spans = False
-    if len(run) > MIN_ROWS:
-        # A first row may have names over several columns.
-        below = _columns([word for row in words[1:] for word in row], gap)
-        header_spans = len(below) > len(columns)
-        columns = below if header_spans else columns
-    if not 2 <= len(columns) <= _MAX_COLUMNS:
-        return None
-    cells = [_cells(row, columns) for row in words]
-    if header_spans:
-        cells[0] = _cells(run[0].parts, columns)
-    body = cells[1:] if header_spans else cells
-    if not (_is_filled(body) and _are_aligned(body, len(columns)) and _is_no_prose(cells, columns)):
-        return None
-    return _to_item(run, cells, columns, page)
+def _has_prose(run: Sequence[Row], gutters: Sequence[float]) -> bool:
+    """Whether the rows have lines of prose in one column of the page, and cells of a table in another."""
+    for start, end in pairwise((0.0, *gutters, MAX_PAGE)):
+        parts = [[part for part in row.parts if start <= part.left and part.right <= end] for row in run]
+        if all(len(own) == 1 for own in parts):
+            words = sum([len(own[0].text.split()) for own in parts])
+            if words >= _MIN_LINE_WORDS * len(parts):
+                return True
+    return False
 
 
-def _is_prose(run: Sequence[Row]) -> bool:
-    """Whether the parts have too many words for cells."""
-    texts = [line.text for row in run for line in row.lines]
-    count = sum([row.count for row in run])
-    whole = "\n".join(texts)
-    if "  " in whole:
-        words = sum([part.text.count(" ") + 1 for row in run for part in row.parts])
-    else:
-        words = sum([text.count(" ") + 1 for text in texts])
-    if not _MAX_WORDS * count < words <= _MAX_WORDS_WITH_NUMBERS * count:
-        return words > _MAX_WORDS * count
-    if not any(digit in whole for digit in digits) and (whole.isascii() or not _DIGIT.search(whole)):
-        return True
-    numbers = sum(_DIGIT.search(part.text) is not None for row in run for part in row.parts)
-    return numbers / count < _MIN_WITH_DIGITS
+def _within_columns(
+    lines: Sequence[Line], gutters: Sequence[float], page: int, letters: Letters | None
+) -> Iterator[FoundTable]:
+    """The tables that stand in one column of several. A line that goes over two is parted only if it has to be."""
+    left = [(line, split_at(line, gutters)) for line in lines]
+    for start, end in pairwise((0.0, *gutters, MAX_PAGE)):
+        column = [part for _, parts in left for part in parts if start <= part.left and part.right <= end]
+        words = WordsWithin(letters, start, end) if letters is not None else None
+        for run in find_runs(to_rows(column), words):
+            found = table_of(run, page, words)
+            if found is not None:
+                left = list(_besides(left, run))
+                yield FoundTable(found, [line for line, _ in left])
 
 
-def _columns(parts: Sequence[Part], gap: float) -> list[tuple[float, float]]:
-    """The stretches across the page that have text somewhere, parted by those that have none."""
-    if not parts:
-        return []
-    found: list[tuple[float, float]] = []
-    ordered = sorted(parts, key=itemgetter(0))
-    start, end = ordered[0].left, ordered[0].right
-    for left, right, _, _ in ordered:
-        if left >= end + gap:
-            found.append((start, end))
-            start, end = left, right
-        elif right > end:
-            end = right
-    found.append((start, end))
-    return found
+_Parted = tuple[Line, Sequence[Line]]
 
 
-_Cells = dict[int, list[Part]]
+def _besides(lines: Sequence[_Parted], run: Sequence[Row]) -> Iterator[_Parted]:
+    used = {id(line) for row in run for line in row.lines}
+    for line, parts in lines:
+        rest = [part for part in parts if id(part) not in used]
+        if len(rest) == len(parts):
+            yield line, parts
+        else:
+            yield from ((part, (part,)) for part in rest)
 
 
-def _cells(parts: Sequence[Part], columns: Sequence[tuple[float, float]]) -> _Cells:
-    cells: _Cells = {}
-    rights = [right for _, right in columns]
-    for part in parts:
-        cells.setdefault(min(bisect_left(rights, part.left), len(rights) - 1), []).append(part)
-    return cells
-
-
-def _is_filled(rows: Sequence[_Cells]) -> bool:
-    several = [row for row in rows if len(row) > 1]
-    columns = max((max(row) for row in several), default=0) + 1
-    return sum(len(row) for row in several) >= _MIN_FILLED * columns * len(several)
-
-
-def _are_aligned(rows: Sequence[_Cells], columns: int) -> bool:
-    """Whether the parts of each column share their left edges, their right edges, or their middles."""
-    for number in range(columns):
-        parts = [row[number] for row in rows if number in row]
-        if len(parts) < 2:
-            continue
-        if not (
-            _share_one([cell[0].left for cell in parts])
-            or _share_one([cell[-1].right for cell in parts])
-            or _share_one([(cell[0].left + cell[-1].right) / 2 for cell in parts])
-        ):
-            return False
-    return True
-
-
-def _share_one(edges: Sequence[float]) -> bool:
-    middle = median(edges)
-    return len([edge for edge in edges if abs(edge - middle) <= _NEAR]) >= _MIN_ALIGNED * len(edges)
-
-
-def _is_no_prose(rows: Sequence[_Cells], columns: Sequence[tuple[float, float]]) -> bool:
-    texts = [(number, " ".join([part.text for part in cell])) for row in rows for number, cell in row.items()]
-    words = sum([len(text.split()) for _, text in texts]) / len(texts)
-    first = [text for number, text in texts if number == 0]
-    if len(columns) == 2 and sum(_MARK.match(text) is not None for text in first) > 0.5 * len(first):
-        return False  # a list
-    if _are_columns_of_prose(rows, len(columns)):
-        return False
-    later = [text for number, text in texts[1:] if number]
-    numbers = sum(is_number(text) for text in later)
-    if later and numbers >= _MIN_NUMBERS * len(later):
-        return words <= _MAX_WORDS_WITH_NUMBERS
-    if words > _MAX_WORDS:
-        return False
-    # Lines of prose run to the edge of their column; texts in cells end anywhere.
-    if sum(len(text.split()) for text in first) <= 2.5 * len(first):
-        return True
-    ends = [row[0][-1].right for row in rows if 0 in row]
-    return sum(right >= columns[0][1] - 6 for right in ends) <= 0.6 * len(ends)
-
-
-def _are_columns_of_prose(rows: Sequence[_Cells], columns: int) -> bool:
-    """Whether the texts of every column below the first row go on with a sentence: several words, the first in lower
-    case."""
-    for number in range(columns):
-        texts = [" ".join([part.text for part in row[number]]) for row in rows[1:] if number in row]
-        low = len([text for text in texts if text[:1].islower()])
-        if 2 * low <= len(texts) or sum([len(text.split()) for text in texts]) < _MIN_PROSE_WORDS * len(texts):
-            return False
-    return True
-
-
-def _to_item(run: Sequence[Row], cells: Sequence[_Cells], columns: Sequence[tuple[float, float]], page: int) -> Line:
-    rows: list[list[Cell]] = []
-    places = []
-    left, right = columns[0][0], columns[-1][1]
-    starts = [at for at in range(len(run)) if at == 0 or not _is_more(cells[at], cells[at - 1])]
-    for start, end in pairwise([*starts, len(run)]):
-        merged = cells[start]
-        for row in cells[start + 1 : end]:
-            for number, parts in row.items():
-                merged.setdefault(number, []).extend(parts)
-        rows.append(_row_cells(merged, columns))
-        lines = [line for row in run[start:end] for line in row.lines]
-        top, bottom = min([line.top for line in lines]), max([line.bottom for line in lines])
-        places.append(box_of(page, (left, top, right, bottom)))
-    bold = all(line.bold for line in run[0].lines) and not any(line.bold for line in run[-1].lines)
-    box = (left, float(places[0].top), right, float(places[-1].bottom))
-    return to_item(rows, places, box, is_bold=bold)
-
-
-def _is_more(row: _Cells, above: _Cells) -> bool:
-    """Whether a row holds only further lines of the cells above it."""
-    return 0 not in row and all(number in above for number in row)
-
-
-def _row_cells(cells: _Cells, columns: Sequence[tuple[float, float]]) -> list[Cell]:
-    row: list[Cell] = []
-    covered = 0
-    for number in range(len(columns)):
-        if number < covered:
-            continue
-        parts = cells.get(number, [])
-        covered = number + 1
-        if parts and covered < len(columns) and covered not in cells:
-            reach = max([part.right for part in parts])
-            while covered < len(columns) and columns[covered][0] < reach - _NEAR and covered not in cells:
-                covered += 1
-        row.append(Cell(_text(parts), covered - number))
-    return row
-
-
-def _text(parts: Sequence[Part]) -> str:
-    if not [one for one, other in pairwise(parts) if one.line is not other.line or one.left > other.left]:
-        return " ".join(" ".join([part.text for part in parts]).split())
-    return cell_text([Piece(part.line.base, part.left, part.text, part.line.size) for part in parts])
+def _without(lines: Sequence[Line], run: Sequence[Row]) -> list[Line]:
+    used = {id(line) for row in run for line in row.lines}
+    return [line for line in lines if id(line) not in used]

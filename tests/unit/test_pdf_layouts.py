@@ -7,6 +7,7 @@ from pathlib import Path
 from rag.parser import registry
 from rag.parser.blocks import Block, BlockKind
 from tests import pdfs
+from tests.pdfs_mapped import write_mapped
 from tests.pdfs_placed import Placed, column, prose, width_of, write_placed
 
 
@@ -175,3 +176,67 @@ def test_a_cell_of_many_lines_does_not_end_its_table(tmp_path: Path) -> None:
     assert block.table is not None
     assert [row[0].text for row in block.table.rows] == ["1 May", "2 May", "3 May", "4 May"]
     assert block.table.rows[1][1].text == " ".join(f"flour {number}" for number in range(7))
+
+
+def test_a_numbered_bold_title_smaller_than_the_body_is_a_heading(tmp_path: Path) -> None:
+    titles = [Placed(250, 100, "II. WHEELS AND WEIRS", 9, style="B"), Placed(250, 300, "A. Of weirs", 9, style="B")]
+    body = [*column(prose("mill", 10), y=130), titles[1], *column(prose("weir", 10), y=330)]
+    blocks = _read(write_placed(tmp_path / "a.pdf", [[titles[0], *body]]))
+    assert [block.text for block in blocks if block.kind is BlockKind.HEADING] == [title.text for title in titles]
+
+
+def test_a_numbered_title_in_capitals_is_a_heading(tmp_path: Path) -> None:
+    title = Placed(260, 240, "II. WHEELS AND WEIRS", 9)
+    path = write_placed(
+        tmp_path / "a.pdf", [[*column(prose("mill", 10), y=100), title, *column(prose("weir", 10), y=260)]]
+    )
+    assert [block.text for block in _read(path) if block.kind is BlockKind.HEADING] == [title.text]
+
+
+def test_items_of_a_list_in_capitals_stay_items(tmp_path: Path) -> None:
+    items = ["A. MEAL", "B. FLOUR", "C. BRAN"]
+    blocks = _read(write_placed(tmp_path / "a.pdf", [[*column(prose("mill", 10), y=100), *column(items, y=240)]]))
+    assert [block.text for block in blocks if block.kind is BlockKind.LIST_ITEM] == items
+
+
+def test_the_title_of_a_document_stands_above_its_outline(tmp_path: Path) -> None:
+    title, section = Placed(72, 100, "Of mills", 24), Placed(72, 160, "Wheels", 14)
+    pages = [[title, section, *column(prose("mill", 20))], [Placed(72, 160, "Weirs", 14), *column(prose("weir", 20))]]
+    path = write_placed(tmp_path / "a.pdf", pages, ["Wheels", "Weirs"])
+    headings = [(block.text, block.level) for block in _read(path) if block.kind is BlockKind.HEADING]
+    assert headings == [("Of mills", 1), ("Wheels", 1), ("Weirs", 1)]
+
+
+def test_large_type_on_later_pages_stands_below_the_outline(tmp_path: Path) -> None:
+    pages = [[Placed(72, 160, "Wheels", 14), *column(prose("mill", 20))], [Placed(72, 160, "Weirs", 24)]]
+    pages[1] += column(prose("weir", 20))
+    last = _read(write_placed(tmp_path / "a.pdf", pages, ["Wheels"]))[-2]
+    assert (last.kind, last.text, last.level > 10) == (BlockKind.HEADING, "Weirs", True)
+
+
+_HAN = {letter: chr(0x4E00 + 7 * number) for number, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
+
+
+def test_a_paragraph_of_a_script_without_spaces_in_larger_type_is_no_heading(tmp_path: Path) -> None:
+    large = [f"{'abcdefghij' * 3}" for _ in range(3)]
+    small = ["".join(letter for letter in line if letter.isalpha()) for line in prose("mill", 20)]
+    texts = [Placed(72, 80, "abcdef", 14), *column(large, y=110, step=18, size=14), *column(small)]
+    title, paragraph, *_ = _read(write_mapped(tmp_path / "a.pdf", texts, _HAN))
+    assert (title.kind, len(title.text)) == (BlockKind.HEADING, 6)
+    assert (paragraph.kind, len(paragraph.text)) == (BlockKind.PARAGRAPH, 90)
+
+
+def test_paragraphs_that_are_read_from_right_to_left(tmp_path: Path) -> None:
+    arabic = {letter: chr(0x0628 + number) for number, letter in enumerate("abcdefghijklmnopqr")}
+    arabic |= {letter: chr(0x0641 + number) for number, letter in enumerate("stuvwxyz")}
+    texts: list[Placed] = []
+    for number in range(3):
+        lines = ["of the mill and the weir by the ford", "there is no more to be told than this,", "or so they say."]
+        # Further in on the right at the start, and an end on the left that comes early.
+        rights = [480, 500, 500]
+        for row, (line, right) in enumerate(zip(lines, rights, strict=True)):
+            y = 200 + 42 * number + 14 * row
+            left = right - width_of(line) if row else right - width_of(lines[0])
+            texts.append(Placed(left, y, line))
+    blocks = _read(write_mapped(tmp_path / "a.pdf", texts, arabic))
+    assert [len(block.lines) for block in blocks] == [3, 3, 3]

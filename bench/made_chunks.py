@@ -15,7 +15,7 @@ DIMENSION = 256
 _VOCABULARY = 50_000
 _WORDS = 119
 _CLUSTERS = 2_000
-_OF_A_DOCUMENT = 200
+OF_A_DOCUMENT = 256
 # How far a chunk lies from the middle of its cluster: cosines of neighbours are then about 0.8, as those of one topic.
 _SPREAD = 0.5
 # Every maker has the same topics, so that questions are about something.
@@ -36,8 +36,8 @@ class Maker:
         self._dataset_bounds = np.cumsum(shares / shares.sum())
 
     def batch(self, first: int, count: int) -> tuple[list[ChunkRecord], Vectors]:
-        """Chunks of one document, with the numbers from `first` on."""
-        document = first // _OF_A_DOCUMENT
+        """Chunks with the numbers from `first` on, which are all of one document."""
+        document = first // OF_A_DOCUMENT
         dataset = int(np.searchsorted(self._dataset_bounds, (document * 0.6180339887) % 1.0))
         picked = np.searchsorted(self._bounds, self._dice.random((count, _WORDS)))
         texts = [" ".join(row) for row in self._words[picked]]
@@ -57,7 +57,7 @@ class Maker:
         return _unit(centres + noise)
 
     def _record(self, number: int, document: str, dataset: str, text: str) -> ChunkRecord:
-        ordinal = number % _OF_A_DOCUMENT
+        ordinal = number % OF_A_DOCUMENT
         return ChunkRecord(
             id=chunk_id(document, 1, 0, 1, ordinal),
             tenant_id=TENANT,
@@ -75,8 +75,11 @@ class Maker:
 
 
 def batches(maker: Maker, first: int, last: int, size: int) -> Iterator[tuple[list[ChunkRecord], Vectors]]:
-    for start in range(first, last, size):
-        yield maker.batch(start, min(size, last - start))
+    """At most `size` chunks each. One ends where its document does."""
+    while first < last:
+        count = min(size, last - first, OF_A_DOCUMENT - first % OF_A_DOCUMENT)
+        yield maker.batch(first, count)
+        first += count
 
 
 def _word(number: int) -> str:

@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rag.utils.chunk_input import unit
 from rag.utils.doc_index import ChunkPage, ChunkRecord, Scope, Tally, Vectors
-from rag.utils.embedded_log import NO_EXTRA, Extra, TextRow
+from rag.utils.embedded_log import NO_EXTRA, Extra, Rows, TextRow
 
 _COLUMNS = (
     "c.id, d.tenant, d.name, c.document, c.generation, c.task_no, c.claim_no, c.ordinal, c.page, c.text,"
@@ -23,6 +22,7 @@ _COLUMNS = (
 JOINED = "FROM chunk c CROSS JOIN dataset d ON d.number = c.dataset"
 # A range of rows up to this length is read by row, and filtered; a longer one by dataset.
 _SHORT = 5000
+_decode_rows = msgspec.json.Decoder(list[int]).decode
 _decode_extra = msgspec.msgpack.Decoder(Extra).decode
 
 
@@ -98,22 +98,28 @@ def condition(scope: Scope, number: int) -> tuple[str, list[object]]:
     return " AND ".join(part for part, _ in parts), [value for _, value in parts]
 
 
-def places(link: sqlite3.Connection, dataset: int, first: int, last: int) -> list[tuple[int, str]]:
-    """(row, document) of a dataset's chunks from one row to another, in order of rows."""
+def places(link: sqlite3.Connection, dataset: int, first: int, last: int) -> list[tuple[str, Rows]]:
+    """The documents of a dataset with their rows from one row to another, each once, in no order."""
     plan = "NOT INDEXED" if last - first < _SHORT else "INDEXED BY chunk_place"
-    return link.execute(
-        f"SELECT row, document FROM chunk {plan} WHERE dataset = ? AND row BETWEEN ? AND ? ORDER BY row",
+    # A list for each document: a million rows would take longer one by one than their vectors do.
+    found = link.execute(
+        f"SELECT document, json_group_array(row) FROM chunk {plan} WHERE dataset = ? AND row BETWEEN ? AND ?"
+        " GROUP BY document",
         (dataset, first, last),
-    ).fetchall()
+    )
+    return [(document, np.array(_decode_rows(rows), np.int64)) for document, rows in found]
 
 
 def vectors(link: sqlite3.Connection, rows: Sequence[int]) -> Vectors:
-    """The vectors of these rows, which are in ascending order and all there."""
+    """The vectors of these rows, which are in ascending order and all there. Of length 1; one of zeros stays."""
     found = link.execute(
         "SELECT data FROM vector WHERE row IN (SELECT value FROM json_each(?)) ORDER BY row", (as_json(rows),)
     )
-    data = np.frombuffer(b"".join(blob for (blob,) in found), np.float16)
-    return unit(data.reshape(len(rows), -1).astype(np.float32))
+    data = np.frombuffer(b"".join([blob for (blob,) in found]), np.float16)
+    matrix = data.reshape(len(rows), -1).astype(np.float32)
+    lengths = np.sqrt(np.vecdot(matrix, matrix))
+    matrix /= np.where(lengths > 0, lengths, np.float32(1))[:, None]
+    return matrix
 
 
 def texts(link: sqlite3.Connection, first: int, last: int, limit: int) -> list[TextRow]:

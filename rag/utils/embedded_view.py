@@ -55,7 +55,9 @@ class TextView:
         """The best rows for any of the words, with scores in 0..1. Fewer than `limit`: these are all.
 
         Without positions those come that hold all words of the phrases, wherever in the chunk."""
-        filters = [Query.term_set_query(self._schema, "dataset", list(datasets))]
+        filters: list[Query] = []
+        if not self._are_all(datasets):
+            filters.append(Query.term_set_query(self._schema, "dataset", list(datasets)))
         if documents is not None:
             filters.append(Query.term_set_query(self._schema, "document", list(documents)))
         with translated("be searched"):
@@ -77,6 +79,11 @@ class TextView:
             each = {term: self._run([term], [self._among(rows)], len(rows)) for term in words.known}
         return {row: words.parts({term: scores.get(row, 0.0) for term, scores in each.items()}) for row in rows}
 
+    def _are_all(self, datasets: Sequence[int]) -> bool:
+        """Whether no chunk is of another dataset. Said of none while chunks are deleted and not merged away yet."""
+        held = sum(self._searcher.doc_freq("dataset", number) for number in datasets)
+        return held == self._documents == self._searcher.num_docs
+
     def _weigh(self, terms: Sequence[str]) -> WeighedWords:
         meant = {term: self._known_as(term) for term in terms}
         frequencies = {term: self._searcher.doc_freq("terms", term) for term in meant.values()}
@@ -86,13 +93,10 @@ class TextView:
         """BM25 of the best rows that hold any of the words and pass the filters."""
         if not asked or limit < 1 or self._documents < 1:
             return {}
-        words = [(Occur.Should, self._word(term)) for term in asked]
-        query = Query.boolean_query(
-            [
-                (Occur.Must, Query.boolean_query(words)),
-                *((Occur.Must, Query.const_score_query(part, 0.0)) for part in filters),
-            ]
-        )
+        query = Query.boolean_query([(Occur.Should, self._word(term)) for term in asked])
+        if filters:  # words alone are found without looking at every chunk that holds one
+            must = [query, *(Query.const_score_query(part, 0.0) for part in filters)]
+            query = Query.boolean_query([(Occur.Must, part) for part in must])
         # As many as there are, at most: tantivy makes room for all that are asked for.
         hits = self._searcher.search(query, min(limit, self._documents), count=False).hits
         rows = self._searcher.fast_field_values("row", [address for _, address in hits])

@@ -13,7 +13,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
-from api.apps import create_app
+from api.apps import create_app, job_events
 from api.db.database import open_rows
 from api.db.migrations import migrate
 from api.wiring import connect
@@ -27,6 +27,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
     def __init__(self, settings: Settings, bind: str) -> None:
         self._settings = settings
         self._bind = bind
+        self._app: Flask | None = None
         super().__init__()
 
     def load_config(self) -> None:
@@ -40,6 +41,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "timeout": 0,
             "loglevel": "warning",
             "control_socket_disable": True,
+            "worker_exit": self._say_goodbye,
         }
         for key, value in options.items():
             if key in self.cfg.settings:
@@ -47,7 +49,13 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         """Runs in the worker, after the fork: no connection is shared with the parent."""
-        return create_app(connect(self._settings))
+        self._app = create_app(connect(self._settings))
+        return self._app
+
+    def _say_goodbye(self, arbiter: object, worker: object) -> None:
+        """Runs in the worker, when its requests have ended: who follows a job is told to connect again."""
+        if self._app is not None:
+            job_events.close(self._app)
 
 
 def _allow_many_files() -> None:

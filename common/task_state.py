@@ -81,6 +81,7 @@ DOCUMENT_TRANSITIONS = {
         Transition("fail", (_D.RUNNING,), _D.FAIL, "executor, reaper", "no task is open and one failed"),
         Transition("cancel", (_D.RUNNING,), _D.CANCEL, "user", "stop or delete"),
         Transition("replay", (_D.FAIL,), _D.RUNNING, "user, admin", "its failed tasks run again"),
+        Transition("reset", (_D.UNSTART, _D.CANCEL, _D.DONE, _D.FAIL), _D.UNSTART, "user", "another chunk method"),
     )
 }  # fmt: skip
 

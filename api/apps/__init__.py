@@ -6,20 +6,35 @@ from flask import Flask
 from flask.json.provider import DefaultJSONProvider
 
 from api.apps import (
+    chunk_edits,
     chunks,
     datasets,
     deleting,
+    document_updates,
     documents,
+    downloads,
     envelope,
+    files,
+    graph,
+    ingest,
+    ingestions,
+    job_events,
+    jobs,
+    metadata,
+    models,
+    older,
     pages,
     parsing,
     pictures,
     request_log,
     retrieval,
+    search,
     system,
+    tags,
     tasks,
     toc,
     uploads,
+    users,
 )
 from api.apps.services import Services, provide
 
@@ -36,19 +51,38 @@ def create_app(services: Services) -> Flask:
     request_log.register(app)
     envelope.register(app)
     uploads.register(app, services.settings.server)
+    job_events.register(app, services)
     for blueprint in (
         datasets.bp,
         deleting.bp,
         documents.bp,
+        document_updates.bp,
+        downloads.bp,
         parsing.bp,
+        ingest.bp,
+        ingestions.bp,
         chunks.bp,
+        chunk_edits.bp,
         toc.bp,
         pictures.bp,
         retrieval.bp,
+        search.bp,
+        metadata.bp,
+        tags.bp,
+        graph.bp,
         tasks.bp,
+        jobs.bp,
+        job_events.bp,
+        models.bp,
+        files.bp,
+        users.open_bp,
+        users.bp,
         system.bp,
         system.tokens_bp,
     ):
         app.register_blueprint(blueprint, url_prefix=API_PREFIX)
+    for blueprint in (older.open_bp, older.bp):
+        app.register_blueprint(blueprint, url_prefix=older.PREFIX)
+    app.register_blueprint(job_events.socket_bp)
     app.register_blueprint(pages.bp)
     return app

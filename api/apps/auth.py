@@ -1,5 +1,5 @@
-"""Who a request speaks for: `Authorization: Bearer <key>`, the scheme in any case or left out; or, to make a first
-key without a shell on the host, `Basic` with e-mail and password."""
+"""Who a request speaks for: `Authorization: Bearer <key>`, the scheme in any case or left out, with an API key or the
+token of a login; or, to make a first key without a shell on the host, `Basic` with e-mail and password."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 from flask import g, request
 
 from api.apps.services import services
-from api.db.services.account_service import Caller
+from api.db.services.account_service import KEY_PREFIX, Caller
 from common.errors import Unauthorized
 
 
@@ -20,11 +20,18 @@ def require_caller() -> None:
     if basic is not None and basic.type == "basic":
         g.caller = services().accounts.sign_in(basic.username or "", basic.password or "")
         return
+    key = given_key()
+    if not key:
+        raise Unauthorized("no API key was given")
+    known = services().accounts if key.startswith(KEY_PREFIX) else services().sessions
+    g.caller = known.caller_of(key)
+
+
+def given_key() -> str:
+    """The key or token of the request; "" where there is none."""
     scheme, _, key = request.headers.get("Authorization", "").strip().partition(" ")
     key = key.strip() if key and scheme.lower() == "bearer" else scheme
-    if not key or key.lower() == "bearer":
-        raise Unauthorized("no API key was given")
-    g.caller = services().accounts.caller_of(key)
+    return "" if key.lower() == "bearer" else key
 
 
 def caller() -> Caller:

@@ -1,4 +1,4 @@
-"""The chunks of a document: GET /datasets/{id}/documents/{id}/chunks."""
+"""The chunks of a document: GET /datasets/{id}/documents/{id}/chunks, and one of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from api.apps.auth import caller, require_caller
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.requests import page_number, page_size
 from api.apps.services import services
-from api.apps.views import chunk_json, document_json
+from api.apps.views import chunk_json, document_json, raw_chunk_json
+from api.db.services.chunk_notes import NO_NOTE
 from api.db.services.chunk_service import ChunkFilter
+from api.db.services.document_views import DocumentView
 from api.db.services.highlight import highlight
 from rag.utils.terms import analyse
 
@@ -22,14 +24,33 @@ _SWITCH = {"": None, "true": True, "1": True, "false": False, "0": False}
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>/chunks")
 def list_page(dataset_id: str, document_id: str) -> Response:
-    tenant_id = caller().tenant_id
-    services().datasets.get(tenant_id, dataset_id)
-    document = services().documents.get(tenant_id, document_id, dataset_id)
+    document = owned_document(dataset_id, document_id)
     wanted = _filter()
     page = services().chunks.page(document, wanted)
+    notes = services().chunk_notes.of(document.tenant_id, [chunk.id for chunk in page.chunks])
     words = frozenset(analyse(wanted.keywords))
-    chunks = [chunk_json(c, document.name, highlight(c.text, words) if words else c.text) for c in page.chunks]
+    chunks = [
+        chunk_json(c, document, highlight(c.text, words) if words else c.text, notes.get(c.id, NO_NOTE))
+        for c in page.chunks
+    ]
     return plain({"total": page.total, "chunks": chunks, "doc": document_json(document)})
+
+
+@bp.get("/datasets/<dataset_id>/documents/<document_id>/chunks/<chunk_id>")
+def get(dataset_id: str, document_id: str, chunk_id: str) -> Response:
+    document = owned_document(dataset_id, document_id)
+    found = services().chunks.known(document, [chunk_id])
+    if not found:
+        raise ApiError(DATA, "Chunk not found!")
+    note = services().chunk_notes.of(document.tenant_id, [chunk_id]).get(chunk_id, NO_NOTE)
+    return plain({"id": chunk_id} | raw_chunk_json(found[0], document.name, note))
+
+
+def owned_document(dataset_id: str, document_id: str) -> DocumentView:
+    """The document of the caller's dataset. Raises NotFound."""
+    tenant_id = caller().tenant_id
+    services().datasets.get(tenant_id, dataset_id)
+    return services().documents.get(tenant_id, document_id, dataset_id)
 
 
 def _filter() -> ChunkFilter:

@@ -1,15 +1,19 @@
-"""Datasets: POST, GET /datasets; GET /datasets/{id}."""
+"""Datasets: POST, GET /datasets; GET, PUT /datasets/{id}."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from flask import Blueprint, Response
 
 from api.apps.auth import caller, require_caller
-from api.apps.envelope import DATA, ApiError, plain
-from api.apps.requests import CreateDataset, ListDatasets, query, schema_body, shown
+from api.apps.dataset_requests import ListDatasets, UpdateDataset
+from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
+from api.apps.requests import CreateDataset, as_uuid, query, schema_body, shown
 from api.apps.services import services
 from api.apps.views import dataset_json, listed_dataset_json, parsing_status_json
-from api.db.services.dataset_service import DatasetFilter, DatasetPage, NewDataset
+from api.db.services.dataset_changes import DatasetChange
+from api.db.services.dataset_service import DatasetFilter, DatasetPage, DatasetView, NewDataset
 from common.errors import NotFound
 
 bp = Blueprint("datasets", __name__)
@@ -19,6 +23,8 @@ bp.before_request(require_caller)
 @bp.post("/datasets")
 def create() -> Response:
     asked = schema_body(CreateDataset)
+    if asked.pipeline_id is not None:
+        raise ApiError(DATA, "`pipeline_id` names an ingestion pipeline, and this server has none")
     new = NewDataset(
         name=asked.name,
         avatar=asked.avatar,
@@ -28,7 +34,12 @@ def create() -> Response:
         chunk_method=asked.chunk_method,
         parser_config=asked.given_parser_config(),
     )
-    return plain(dataset_json(services().datasets.create(caller(), new)))
+    dataset = services().datasets.create(caller(), new)
+    if asked.auto_metadata_config is not None:
+        kept = DatasetChange({}, parser_config=asked.auto_metadata_config.model_dump())
+        services().dataset_changes.update(dataset.id, kept)
+        dataset = services().datasets.get(caller().tenant_id, dataset.id)
+    return plain(dataset_json(dataset))
 
 
 @bp.get("/datasets")
@@ -36,7 +47,10 @@ def list_page() -> Response:
     asked = query(ListDatasets)
     if asked.id is not None and asked.ids is not None:
         raise ApiError(DATA, "`id` and `ids` can't be given together")
+    extras = asked.extras()
     ids = asked.ids if asked.id is None else [asked.id]
+    if extras.owner_ids and caller().tenant_id not in extras.owner_ids:
+        ids = []  # nobody else's datasets are ever shown
     wanted = DatasetFilter(
         page=asked.page,
         page_size=asked.page_size,
@@ -44,9 +58,14 @@ def list_page() -> Response:
         desc=asked.desc,
         ids=None if ids is None else tuple(dict.fromkeys(ids)),
         name=asked.name or None,
+        keywords=extras.keywords,
+        chunk_method=extras.parser_id,
     )
     page = services().datasets.page(caller().tenant_id, wanted)
     _require_all(wanted, page)
+    if asked.type == "filter":
+        owner = {"id": caller().tenant_id, "label": _nickname(page), "count": page.total}
+        return plain({"total": page.total, "filter": {"owner": [owner] if page.total else []}})
     shown_datasets = [listed_dataset_json(dataset) for dataset in page.datasets]
     if asked.include_parsing_status:
         counts = services().datasets.run_counts([dataset.id for dataset in page.datasets])
@@ -57,19 +76,57 @@ def list_page() -> Response:
 
 @bp.get("/datasets/<dataset_id>")
 def get(dataset_id: str) -> Response:
-    try:
-        dataset = services().datasets.get(caller().tenant_id, dataset_id)
-    except NotFound as exc:
-        raise _lacks_permission(dataset_id) from exc
+    dataset = owned(dataset_id)
     size = services().datasets.size_bytes(dataset.id)
     return plain(dataset_json(dataset) | {"size": size, "connectors": []})
+
+
+@bp.put("/datasets/<dataset_id>")
+def update(dataset_id: str) -> Response:
+    asked = schema_body(UpdateDataset)
+    _require_uuid(dataset_id)
+    if not asked.model_fields_set:
+        raise ApiError(DATA, "no properties were modified")
+    dataset = owned(dataset_id)
+    if asked.connectors:
+        raise ApiError(DATA, "`connectors` is not available: this server fetches from no other sources")
+    services().dataset_changes.update(dataset.id, asked.change())
+    return plain(dataset_json(services().datasets.get(caller().tenant_id, dataset.id)))
+
+
+@bp.post("/datasets/<dataset_id>/embedding/check")
+def check_embedding(dataset_id: str) -> Response:
+    """Whether vectors of another model come near the dataset's. There is no other to compare with."""
+    owned(dataset_id)
+    served = services().datasets.embedding_model
+    raise ApiError(DATA, f"The check of another embedding model is not available: this server has only {served}")
+
+
+def owned(dataset_id: str) -> DatasetView:
+    """The caller's dataset. Raises ApiError 102, also for one that is unknown."""
+    try:
+        return services().datasets.get(caller().tenant_id, dataset_id)
+    except NotFound as exc:
+        raise _lacks_permission(dataset_id) from exc
+
+
+def _require_uuid(dataset_id: str) -> None:
+    try:
+        as_uuid(dataset_id)
+    except ValueError as exc:
+        line = f"Field: <dataset_id> - Message: <Invalid UUID format> - Value: <{shown(dataset_id)}>"
+        raise ApiError(ARGUMENT, line) from exc
+
+
+def _nickname(page: DatasetPage) -> Any:
+    return page.datasets[0].nickname if page.datasets else ""
 
 
 def _require_all(wanted: DatasetFilter, page: DatasetPage) -> None:
     """A dataset that is asked for by id or name and is not there is an error, never an empty list."""
     if wanted.name is not None and not page.total:
         raise _lacks_permission(wanted.name)
-    if wanted.ids is None or page.total == len(wanted.ids):
+    if not wanted.ids or page.total == len(wanted.ids):
         return
     known = {dataset.id for dataset in services().datasets.get_all(caller().tenant_id, wanted.ids)}
     missing = [dataset_id for dataset_id in wanted.ids if dataset_id not in known]

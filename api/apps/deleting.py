@@ -6,12 +6,12 @@ from collections import Counter
 from typing import Annotated
 
 from flask import Blueprint, Response
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
 from api.apps.parser_config import Strict
-from api.apps.requests import as_uuid, schema_body
+from api.apps.requests import MAX_IDS, as_uuid, schema_body
 from api.apps.services import services
 from api.db.services.dataset_service import DatasetFilter
 from api.db.services.document_service import DocumentFilter
@@ -23,12 +23,12 @@ _PAGE = 500
 
 
 class DeleteDatasets(Strict):
-    ids: list[Annotated[str, AfterValidator(as_uuid)]] | None = None
+    ids: Annotated[list[Annotated[str, AfterValidator(as_uuid)]], Field(max_length=MAX_IDS)] | None = None
     delete_all: bool = False
 
 
 class DeleteDocuments(Strict):
-    ids: list[str] | None = None
+    ids: Annotated[list[str], Field(max_length=MAX_IDS)] | None = None
     delete_all: bool = False
 
 
@@ -38,13 +38,12 @@ def delete_datasets() -> Response:
     ids = _once_each(asked.ids or [])
     tenant_id = caller().tenant_id
     if asked.delete_all and not ids:
-        found = services().datasets.page(tenant_id, DatasetFilter(page_size=_PAGE)).datasets
-        ids = [dataset.id for dataset in found]
+        return plain({"success_count": _delete_all_datasets(tenant_id)})
     known = {dataset.id for dataset in services().datasets.get_all(tenant_id, ids)} if ids else set()
     foreign = [one for one in ids if one not in known]
     if foreign:
         raise ApiError(DATA, f"User '{caller().user_id}' lacks permission for datasets: {', '.join(foreign)}")
-    return plain({"success_count": sum(services().control.delete_dataset(one) for one in ids)})
+    return plain({"success_count": _delete_datasets(ids)})
 
 
 @bp.delete("/datasets/<dataset_id>/documents")
@@ -63,14 +62,35 @@ def delete_documents(dataset_id: str) -> Response:
     unknown = [one for one in ids if one not in known]
     if unknown:
         raise ApiError(DATA, f"These documents do not belong to dataset {dataset_id} or Document not found: {unknown}")
-    return plain({"deleted": len(services().control.delete(ids))})
+    return plain({"deleted": _delete(ids)})
+
+
+def _delete_datasets(ids: list[str]) -> int:
+    deleted = 0
+    for one in ids:
+        deleted += services().control.delete_dataset(one)
+        services().chunk_notes.forget_dataset(one)
+    return deleted
+
+
+def _delete_all_datasets(tenant_id: str) -> int:
+    deleted = 0
+    while found := services().datasets.page(tenant_id, DatasetFilter(page_size=_PAGE)).datasets:
+        deleted += _delete_datasets([dataset.id for dataset in found])
+    return deleted
 
 
 def _delete_all(tenant_id: str, dataset_id: str) -> int:
     deleted = 0
     while found := services().documents.page(tenant_id, dataset_id, DocumentFilter(page_size=_PAGE)).documents:
-        deleted += len(services().control.delete([document.id for document in found]))
+        deleted += _delete([document.id for document in found])
     return deleted
+
+
+def _delete(ids: list[str]) -> int:
+    deleted = services().control.delete(ids)
+    services().chunk_notes.forget(ids)
+    return len(deleted)
 
 
 def _once_each(ids: list[str]) -> list[str]:

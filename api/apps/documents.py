@@ -1,43 +1,47 @@
-"""Documents of a dataset: upload, list, download."""
+"""Documents of a dataset: upload and list."""
 
 from __future__ import annotations
 
 import json
-import mimetypes
 from typing import Any, cast
+from urllib.parse import urlsplit
 
-from flask import Blueprint, Response, request, send_file
+from flask import Blueprint, Response, request
 
 from api.apps.auth import caller, require_caller
+from api.apps.document_filter import document_filter
 from api.apps.envelope import ARGUMENT, DATA, SERVER, ApiError, expect_full, full, plain
 from api.apps.once import once
-from api.apps.requests import file_name, page_number, page_size
+from api.apps.requests import file_name, loose_body
 from api.apps.services import services
 from api.apps.uploads import IncomingFile
 from api.apps.views import document_json, listed_document_json
-from api.db.services.document_service import DocumentFilter, NewDocument
-from api.db.services.document_views import DocumentView
+from api.db.services.document_service import DocumentCounts, NewDocument
 from api.db.services.file_types import type_of
 from common.errors import NotFound, StoreUnavailable
-from common.task_state import DocumentRun
 
 bp = Blueprint("documents", __name__)
 bp.before_request(require_caller)
 
-_NOT_AVAILABLE = ("metadata", "metadata_condition", "type", "return_empty_metadata")
-_ORDERS = ("create_time", "update_time", "name")
-_MAX_IDS = 100
+_WAYS = ("local", "web", "empty")
 
 
 @bp.post("/datasets/<dataset_id>/documents")
 def upload(dataset_id: str) -> Response:
-    """Files that can't be stored are told line by line, with code 500; the others of the call are stored."""
-    if request.args.get("type", "local").lower() != "local":
-        raise ApiError(ARGUMENT, "`type` must be one of: local")
+    way = request.args.get("type", "local").lower()
+    if way not in _WAYS:
+        raise ApiError(ARGUMENT, f"`type` must be one of: {', '.join(_WAYS)}")
     try:
         services().datasets.get(caller().tenant_id, dataset_id)
     except NotFound as exc:
         raise ApiError(DATA, f"Can't find the dataset with ID {dataset_id}!") from exc
+    if way == "web":
+        raise _cannot_fetch()
+    return _upload_empty(dataset_id) if way == "empty" else _upload_files(dataset_id)
+
+
+def _upload_files(dataset_id: str) -> Response:
+    """Files that can't be stored are told line by line, with code 500; the others of the call are stored."""
     files = request.files.getlist("file")
     if not files:
         raise ApiError(ARGUMENT, "No file part!")
@@ -59,6 +63,33 @@ def upload(dataset_id: str) -> Response:
     return plain(shown)
 
 
+def _upload_empty(dataset_id: str) -> Response:
+    """A document without a file: its chunks are those that are added to it."""
+    given = loose_body().get("name")
+    if not isinstance(given, str) or not given.strip():
+        raise ApiError(ARGUMENT, "File name can't be empty.")
+    name = file_name(given.strip())
+    file = services().store.begin_upload().keep(caller().tenant_id)
+    body = json.dumps([dataset_id, name])
+    new = [NewDocument(name, file, is_virtual=True)]
+    (shown,) = once("upload", body, lambda: _added(dataset_id, new))
+    return plain(shown)
+
+
+def _cannot_fetch() -> ApiError:
+    """What is wrong with the request is told first, as if it could be done."""
+    for field in ("name", "url"):
+        if not request.form.get(field):
+            return ApiError(ARGUMENT, f'Lack of "{field}"')
+    try:
+        parts = urlsplit(request.form["url"])
+    except ValueError:
+        return ApiError(ARGUMENT, "The URL format is invalid")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return ApiError(ARGUMENT, "The URL format is invalid")
+    return ApiError(DATA, "`type` web is not available: this server fetches no pages; upload the file instead")
+
+
 def _added(dataset_id: str, kept: list[NewDocument]) -> list[Any]:
     return [document_json(document) for document in services().documents.add(caller(), dataset_id, kept)]
 
@@ -66,100 +97,27 @@ def _added(dataset_id: str, kept: list[NewDocument]) -> list[Any]:
 @bp.get("/datasets/<dataset_id>/documents")
 def list_page(dataset_id: str) -> Response:
     expect_full()
-    _require_dataset(dataset_id)
-    wanted = _filter()
-    page = services().documents.page(caller().tenant_id, dataset_id, wanted)
+    tenant_id = caller().tenant_id
+    services().datasets.get(tenant_id, dataset_id)
+    kind = request.args.get("type") or ""
+    if kind not in ("", "filter"):
+        raise ApiError(ARGUMENT, "`type` must be one of: filter")
+    wanted = document_filter()
+    if kind:
+        return full(_counts_json(services().documents.counts(tenant_id, dataset_id, wanted)))
+    page = services().documents.page(tenant_id, dataset_id, wanted)
     if (wanted.ids or wanted.name) and not page.total:
         which = request.args.get("id") or wanted.name or ", ".join(wanted.ids)
         raise ApiError(DATA, f"You don't own the document {which}.")
     return full({"total": page.total, "docs": [listed_document_json(d) for d in page.documents]})
 
 
-@bp.get("/datasets/<dataset_id>/documents/<document_id>")
-def download(dataset_id: str, document_id: str) -> Response:
-    tenant_id = caller().tenant_id
-    _require_dataset(dataset_id)
-    try:
-        document = services().documents.get(tenant_id, document_id, dataset_id)
-    except NotFound as exc:
-        message = f"The dataset does not own the document {document_id}: document not found"
-        raise ApiError(DATA, message) from exc
-    return _send(document)
-
-
-@bp.get("/documents/<document_id>")
-def download_by_id(document_id: str) -> Response:
-    try:
-        document = services().documents.get(caller().tenant_id, document_id)
-    except NotFound as exc:
-        raise ApiError(DATA, "Document not found!") from exc
-    return _send(document)
-
-
-def _send(document: DocumentView) -> Response:
-    if not document.size_bytes:
-        raise ApiError(DATA, "This file is empty.")
-    file = services().store.open(document.tenant_id, document.file_digest)
-    kind = mimetypes.guess_type(document.name)[0] or "application/octet-stream"
-    response = send_file(
-        file, mimetype=kind, as_attachment=True, download_name=document.name, conditional=False, etag=False
-    )
-    response.content_length = document.size_bytes
-    response.set_etag(document.file_digest)
-    return cast(
-        Response,
-        response.make_conditional(request.environ, accept_ranges=True, complete_length=document.size_bytes),
-    )
-
-
-def _require_dataset(dataset_id: str) -> None:
-    services().datasets.get(caller().tenant_id, dataset_id)
-
-
-def _filter() -> DocumentFilter:
-    args = request.args
-    for unknown in _NOT_AVAILABLE:
-        if args.get(unknown):
-            # Left out, the filter would not filter: better no answer than a wrong one.
-            raise ApiError(DATA, f"The filter `{unknown}` is not available.")
-    orderby = args.get("orderby") or "create_time"
-    if orderby not in _ORDERS:
-        raise ApiError(ARGUMENT, f"invalid orderby field: {orderby}; allowed: {', '.join(_ORDERS)}")
-    ids = [one for given in args.getlist("ids") for one in given.split(",") if one]
-    if len(ids) > _MAX_IDS:
-        raise ApiError(ARGUMENT, f"`ids` has {len(ids)} entries; at most {_MAX_IDS} are allowed")
-    if args.get("id"):
-        ids = [args["id"]] if not ids or args["id"] in ids else [""]
-    return DocumentFilter(
-        page=page_number(),
-        page_size=page_size(),
-        orderby=orderby,
-        desc=args.get("desc", "true").lower() != "false",
-        keywords=args.get("keywords", ""),
-        ids=tuple(dict.fromkeys(ids)),
-        name=args.get("name", ""),
-        suffixes=_given("suffix"),
-        types=_given("types"),
-        runs=tuple(_run(value) for value in _given("run")),
-        create_ms_from=_time("create_time_from"),
-        create_ms_to=_time("create_time_to"),
-    )
-
-
-def _given(key: str) -> tuple[str, ...]:
-    return tuple(value for value in request.args.getlist(key) if value)
-
-
-def _run(value: str) -> DocumentRun:
-    names = {run.name: run for run in DocumentRun} | {str(int(run)): run for run in DocumentRun}
-    if value.upper() not in names:
-        raise ApiError(DATA, f"Invalid filter run status conditions: {value}")
-    return names[value.upper()]
-
-
-def _time(key: str) -> int:
-    value = request.args.get(key) or "0"
-    try:
-        return int(value)
-    except ValueError as exc:
-        raise ApiError(ARGUMENT, f"`{key}` should be a time in milliseconds, not {value}") from exc
+def _counts_json(counts: DocumentCounts) -> dict[str, Any]:
+    return {
+        "total": counts.total,
+        "filter": {
+            "suffix": dict(counts.suffixes),
+            "run_status": {str(int(run)): count for run, count in sorted(counts.runs.items())},
+            "metadata": counts.metadata | {"empty_metadata": {"true": counts.without_metadata}},
+        },
+    }

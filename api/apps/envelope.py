@@ -17,8 +17,13 @@ log = logging.getLogger(__name__)
 UNCAUGHT = 100
 ARGUMENT = 101
 DATA = 102
+OPERATING = 103
 CONNECTION = 105
+AUTHENTICATION = 109
+FORBIDDEN = 403
 SERVER = 500
+# Where RAGFlow's clients look: the API, and the routes of older versions.
+API_PATHS = ("/api/", "/v1/")
 _RETRY_AFTER_S = "2"
 _BACKLOG_RETRY_AFTER_S = "30"
 
@@ -106,6 +111,6 @@ def _uncaught(error: Exception) -> Response:
     """What went wrong is in the log under the request's id; a stranger learns the id only."""
     log.error("request %s failed", g.request_id, exc_info=error)
     answer = _failure(UNCAUGHT, f"Internal error: the server's log has it under request {g.request_id}")
-    if not request.path.startswith("/api/"):
+    if not request.path.startswith(API_PATHS):
         answer.status_code = 500  # pages and probes go by the status; RAGFlow's clients by the code
     return answer

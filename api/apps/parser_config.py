@@ -16,6 +16,8 @@ MAX_CHARS = 65535
 _LEAST_RAPTOR_TOKENS = 512
 _NO_LONGER_USED = ("threshold", "clustering_method", "tree_builder", "ext")
 
+MASK = "********"
+
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -55,6 +57,18 @@ class Graphrag(Strict):
     resolution: bool = False
     batch_chunk_token_size: Annotated[int, Field(ge=512, le=8196)] = 4096
 
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_limits_of_calls(cls, value: Any) -> Any:
+        """How often and how long a chat model is asked: there is none to ask."""
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: part
+            for key, part in value.items()
+            if not (str(key).startswith("retry_") or str(key).endswith("_timeout_seconds"))
+        }
+
 
 class ParentChild(Strict):
     use_parent_child: bool = False
@@ -87,6 +101,13 @@ class ParserConfig(Strict):
     table_column_roles: dict[str, Any] = {}
     table_column_names: list[str] = []
     compilation_template_group_id: str | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Only what was sent. A masked password is the one that is kept already."""
+        sent = self.model_dump(exclude_unset=True)
+        if sent.get("password") == MASK:
+            del sent["password"]
+        return sent
 
     @field_validator("pages")
     @classmethod

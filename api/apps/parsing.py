@@ -37,7 +37,7 @@ class _Asked:
 def parse(dataset_id: str) -> Response:
     asked = _asked(dataset_id)
     body = json.dumps([dataset_id, asked.known, asked.unknown])
-    started: list[str] = once("parse", body, lambda: _in_slices(services().parsing.start, asked.known))
+    started: list[str] = once("parse", body, lambda: in_slices(services().parsing.start, asked.known))
     if len(started) < len(asked.known):
         raise ApiError(DATA, f"{_RUNNING}: {_others(asked.known, started)}")
     _require_all_known(asked)
@@ -49,7 +49,7 @@ def stop(dataset_id: str) -> Response:
     asked = _asked(dataset_id)
     if asked.unknown:
         raise ApiError(DATA, f"You don't own the document {asked.unknown[0]}.")
-    stopped = _in_slices(services().parsing.stop, asked.known)
+    stopped = in_slices(services().parsing.stop, asked.known)
     if len(stopped) < len(asked.known):
         message = f"{_NOT_RUNNING}: {_others(asked.known, stopped)}"
         raise ApiError(DATA, message, {"error_code": "DOC_STOP_PARSING_INVALID_STATE"})
@@ -84,7 +84,7 @@ def resume_documents(dataset_id: str) -> Response:
 def _each(dataset_id: str, act: Callable[[Sequence[str]], list[str]], refusal: str) -> Response:
     """Do what can be done; what can't is told in `errors`."""
     asked = _asked(dataset_id)
-    done = _in_slices(act, asked.known)
+    done = in_slices(act, asked.known)
     remarks = list(asked.remarks)
     if len(done) < len(asked.known):
         remarks.append(f"{refusal}: {_others(asked.known, done)}")
@@ -110,7 +110,7 @@ def _require_all_known(asked: _Asked) -> None:
         raise ApiError(DATA, f"Documents not found: {asked.unknown}")
 
 
-def _in_slices(act: Callable[[Sequence[str]], list[str]], document_ids: Sequence[str]) -> list[str]:
+def in_slices(act: Callable[[Sequence[str]], list[str]], document_ids: Sequence[str]) -> list[str]:
     starts = range(0, len(document_ids), _SLICE)
     return [done for start in starts for done in act(document_ids[start : start + _SLICE])]
 

@@ -43,8 +43,10 @@ def page_picture(dataset_id: str, document_id: str, page: int) -> Response:
 
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>/pictures")
+@bp.get("/documents/images/<dataset_id>/documents/<document_id>/pictures")
 def figure(dataset_id: str, document_id: str) -> Response:
-    """`part` names a picture inside a document; `page` and four sides, in points, a place on a page."""
+    """`part` names a picture inside a document; `page` and four sides, in points, a place on a page. The second address
+    is the one that clients of RAGFlow make of a chunk's `image_id`."""
     document = _document(dataset_id, document_id)
     part = request.args.get("part", "")
     if len(part) > _MAX_PART_CHARS:

@@ -10,6 +10,7 @@ import time
 
 from flask import Flask, Response, g, request
 
+from api.apps.envelope import API_PATHS
 from common.ids import new_token
 
 log = logging.getLogger("pagemill.access")
@@ -31,11 +32,11 @@ def _begin() -> None:
 def _end(response: Response) -> Response:
     response.headers["X-Request-Id"] = g.request_id
     response.headers.setdefault("X-Content-Type-Options", "nosniff")
-    if request.path.startswith("/api/"):
+    if request.path.startswith(API_PATHS):
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, X-Request-Id"
         response.headers["Access-Control-Allow-Methods"] = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
-        response.headers["Access-Control-Expose-Headers"] = "X-Request-Id"
+        response.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Authorization"
     spent_ms = (time.monotonic() - g.started_s) * 1000
     route = request.url_rule.rule if request.url_rule else "(no route)"
     log.info("%s %s %s -> %s in %.1f ms", g.request_id, request.method, route, response.status_code, spent_ms)

@@ -3,13 +3,14 @@ does not. Refusals have RAGFlow's texts: clients look for them."""
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from flask import request
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from werkzeug.exceptions import BadRequest
 
@@ -22,9 +23,11 @@ M = TypeVar("M", bound=BaseModel)
 
 _MAX_JSON_BYTES = 32 * 1024 * 1024
 _MAX_SHOWN = 128
-_MAX_PAGE_SIZE = 100
-_MAX_NUMBER = 2**53
+MAX_PAGE_SIZE = 100
+MAX_IDS = 30_000
+MAX_NUMBER = 2**53
 _MALFORMED = "Malformed JSON syntax: Missing commas/brackets or invalid encoding"
+_HEX32 = re.compile(r"[0-9a-f]{32}")
 _AVATAR = re.compile(r"data:(?P<mime>[^;,]+);base64$")
 
 
@@ -43,6 +46,8 @@ def _avatar(value: str) -> str:
 
 
 def _model(value: str) -> str:
+    if _HEX32.fullmatch(value):
+        return value
     if "@" not in value:
         raise PydanticCustomError("model", "Embedding model identifier must follow <model_name>@<provider> format")
     if any(not part.strip() for part in value.split("@")):
@@ -65,21 +70,47 @@ def as_uuid(value: str) -> str:
         raise PydanticCustomError("uuid", "Invalid UUID format") from exc
 
 
+DatasetName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=128), AfterValidator(_printable)
+]
+Avatar = Annotated[str, Field(max_length=MAX_CHARS), AfterValidator(_avatar)]
+LongText = Annotated[str, Field(max_length=MAX_CHARS)]
+ModelName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=255), AfterValidator(_model)]
+Permission = Literal["me", "team"]
+ChunkMethod = Literal[
+    "naive", "book", "email", "laws", "manual", "one", "paper", "picture", "presentation", "qa", "resume", "table",
+    "tag",
+]  # fmt: skip
+
+
+class MetadataFields(Strict):
+    """What a chat model is to find out about each document. It is kept and shown; this server has no such model."""
+
+    metadata: list[dict[str, Any]] = Field(default_factory=list)
+    built_in_metadata: list[dict[str, Any]] = Field(default_factory=list)
+
+
 class CreateDataset(Strict):
-    name: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=128), AfterValidator(_printable)
-    ]
-    avatar: Annotated[str, Field(max_length=MAX_CHARS), AfterValidator(_avatar)] | None = None
-    description: Annotated[str, Field(max_length=MAX_CHARS)] | None = None
-    embedding_model: (
-        Annotated[str, StringConstraints(strip_whitespace=True, max_length=255), AfterValidator(_model)] | None
-    ) = None
-    permission: Literal["me", "team"] = "me"
-    chunk_method: Literal[
-        "naive", "book", "email", "laws", "manual", "one", "paper", "picture", "presentation", "qa", "resume", "table",
-        "tag",
-    ] = "naive"  # fmt: skip
+    name: DatasetName
+    avatar: Avatar | None = None
+    description: LongText | None = None
+    embedding_model: ModelName | None = None
+    permission: Permission = "me"
+    chunk_method: ChunkMethod = "naive"
     parser_config: ParserConfig | None = None
+    parse_type: Annotated[int, Field(ge=0, le=64)] | None = None
+    pipeline_id: Annotated[str, StringConstraints(pattern=_HEX32.pattern + "$")] | None = None
+    auto_metadata_config: MetadataFields | None = None
+
+    @model_validator(mode="after")
+    def _check_pipeline(self) -> CreateDataset:
+        given = {"parse_type", "pipeline_id"} & self.model_fields_set
+        if given and "chunk_method" in self.model_fields_set:
+            raise PydanticCustomError("pipeline", "parse_type|pipeline_id -> disallowed fields present: chunk_method")
+        if len(given) == 1:
+            (missing,) = {"parse_type", "pipeline_id"} - given
+            raise PydanticCustomError("pipeline", "required fields missing: {field}", {"field": missing})
+        return self
 
     def given_parser_config(self) -> dict[str, Any] | None:
         """With every default of the schema filled in; None where nothing was given."""
@@ -89,19 +120,6 @@ class CreateDataset(Strict):
         if given["password"] is None:
             del given["password"]
         return given
-
-
-class ListDatasets(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    page: Annotated[int, Field(ge=1, le=_MAX_NUMBER)] = 1
-    page_size: Annotated[int, Field(ge=1, le=_MAX_PAGE_SIZE)] = 30
-    orderby: Literal["create_time", "update_time"] = "create_time"
-    desc: bool = True
-    id: Annotated[str, AfterValidator(as_uuid)] | None = None
-    name: str | None = None
-    ids: Annotated[list[Annotated[str, AfterValidator(as_uuid)]], Field(max_length=100)] | None = None
-    include_parsing_status: bool = False
 
 
 def schema_body(model: type[M]) -> M:
@@ -144,12 +162,14 @@ def loose_body() -> dict[str, Any]:
 
 
 def id_list(body: Mapping[str, Any], key: str) -> list[str]:
-    """A list of ids that must be there and not be empty. Raises ApiError 102."""
+    """A list of ids that must be there and not be empty. Raises ApiError: 102, or 101 for too many."""
     given = body.get(key)
     if not given:
         raise ApiError(DATA, f"`{key}` is required")
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         raise ApiError(DATA, f"`{key}` should be a list of strings")
+    if len(given) > MAX_IDS:
+        raise ApiError(ARGUMENT, f"`{key}` has {len(given)} entries; at most {MAX_IDS} are allowed in one call")
     return [text(one) for one in given]
 
 
@@ -158,17 +178,17 @@ def page_number() -> int:
 
 
 def page_size() -> int:
-    return min(_positive(request.args.get("page_size"), 30), _MAX_PAGE_SIZE)
+    return min(_positive(request.args.get("page_size"), 30), MAX_PAGE_SIZE)
 
 
-def bounded(value: object, default: int, most: int = _MAX_NUMBER) -> int:
+def bounded(value: object, default: int, most: int = MAX_NUMBER) -> int:
     """A number that RAGFlow takes as it comes: the default where it is none or below 1."""
     return min(_positive(value, default), most)
 
 
 def text(value: str) -> str:
-    """Half a surrogate pair, which JSON can express, is no character: no store takes it."""
-    return value.encode("utf-8", "replace").decode()
+    """Half a surrogate pair and a zero byte, which JSON can express, are no characters: not every store takes them."""
+    return value.encode("utf-8", "replace").decode().replace("\0", "")
 
 
 def file_name(name: str) -> str:
@@ -187,11 +207,16 @@ def shown(value: object) -> str:
 
 
 def _json() -> Any:
+    """Strictly: NaN and Infinity are no JSON, and whoever is shown them later could not read the answer."""
     request.max_content_length = _MAX_JSON_BYTES
     try:
-        return request.get_json()
-    except RecursionError as exc:
-        raise BadRequest("the body is nested too deep") from exc
+        return json.loads(request.get_data(), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as exc:
+        raise BadRequest("the body is no JSON, or nested too deep") from exc
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _positive(value: object, default: int) -> int:
@@ -199,15 +224,20 @@ def _positive(value: object, default: int) -> int:
         number = int(str(value))
     except ValueError:
         return default
-    return min(number, _MAX_NUMBER) if number >= 1 else default
+    return min(number, MAX_NUMBER) if number >= 1 else default
+
+
+def validation_lines(error: ValidationError, under: str = "") -> str:
+    """A line for each field that is wrong."""
+    path = (under,) if under else ()
+    return "\n".join(
+        f"Field: <{'.'.join(map(str, (*path, *e['loc'])))}> - Message: <{e['msg']}> - Value: <{shown(e['input'])}>"
+        for e in error.errors()
+    )
 
 
 def _validated(model: type[M], values: Mapping[str, Any]) -> M:
     try:
         return model.model_validate(values)
     except ValidationError as exc:
-        lines = [
-            f"Field: <{'.'.join(map(str, e['loc']))}> - Message: <{e['msg']}> - Value: <{shown(e['input'])}>"
-            for e in exc.errors()
-        ]
-        raise ApiError(ARGUMENT, "\n".join(lines)) from exc
+        raise ApiError(ARGUMENT, validation_lines(exc)) from exc

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flask import Blueprint, Response
@@ -12,6 +12,7 @@ from api.apps.envelope import DATA, ApiError, plain
 from api.apps.requests import bounded, id_list, loose_body, shown, text
 from api.apps.services import services
 from api.apps.views import answer_json
+from api.db.services.chunk_notes import ChunkNote
 from api.db.services.explanation import explanation_json, why_json
 from api.db.services.metadata_conditions import Conditions, read_conditions
 from api.db.services.reranking import reranking_json
@@ -29,12 +30,13 @@ _NEEDS_CHAT_MODEL = ("keyword", "use_kg", "toc_enhance", "cross_languages")
 def retrieve() -> Response:
     body = loose_body()
     dataset_ids = _dataset_ids(body)
+    require_one_model(dataset_ids)
     question = body.get("question")
     if question is None:
         raise ApiError(DATA, "`question` is required.")
     if not isinstance(question, str):
         raise ApiError(DATA, "`question` should be a string")
-    _require_supported(body)
+    require_supported(body)
     asked = Question(
         text=text(question),
         dataset_ids=tuple(dataset_ids),
@@ -45,18 +47,39 @@ def retrieve() -> Response:
         vector_similarity_weight=_share(body, "vector_similarity_weight", 0.3),
         top_k=_top_k(body),
         highlight=_flag(body, "highlight"),
-        metadata=_conditions(body),
-        rerank=_rerank(body),
+        metadata=conditions(body, "metadata_condition"),
+        rerank=rerank(body),
         explain=_flag(body, "explain"),
     )
+    with_metadata, fields = _flag(body, "include_metadata"), _metadata_fields(body)
     if not question.strip():
         return plain({"total": 0, "chunks": [], "doc_aggs": {}})
-    return plain(_answer_json(services().retrieval.ask(caller().tenant_id, asked)))
+    answer = services().retrieval.ask(caller().tenant_id, asked)
+    shown = _answer_json(answer)
+    if with_metadata:
+        _add_metadata(shown["chunks"], fields)
+    return plain(shown)
+
+
+def notes_of(answer: Answer) -> dict[str, ChunkNote]:
+    return services().chunk_notes.of(caller().tenant_id, [found.chunk.id for found in answer.chunks])
+
+
+def _add_metadata(chunks: list[dict[str, Any]], fields: Sequence[str] | None) -> None:
+    known = services().metadata.of(caller().tenant_id, list({chunk["document_id"] for chunk in chunks}))
+    for chunk in chunks:
+        metadata = known.get(chunk["document_id"], {})
+        kept = metadata if fields is None else {key: metadata[key] for key in fields if key in metadata}
+        chunk["document_metadata"] = kept
+
+
+def _metadata_fields(body: Mapping[str, Any]) -> list[str] | None:
+    return id_list(body, "metadata_fields") if body.get("metadata_fields") else None
 
 
 def _answer_json(answer: Answer) -> dict[str, Any]:
     """As RAGFlow has it; with what was asked for beyond."""
-    shown = answer_json(answer)
+    shown = answer_json(answer, notes_of(answer))
     if answer.reranking is not None:
         shown["rerank"] = reranking_json(answer.reranking)
     if answer.explanation is not None:
@@ -72,17 +95,22 @@ def _dataset_ids(body: Mapping[str, Any]) -> list[str]:
     if given and not isinstance(given, list):
         raise ApiError(DATA, "`dataset_ids` should be a list")
     ids = list(dict.fromkeys(id_list(body, "dataset_ids")))
-    datasets = {d.id: d for d in services().datasets.get_all(caller().tenant_id, ids)}
+    known = {dataset.id for dataset in services().datasets.get_all(caller().tenant_id, ids)}
     for dataset_id in ids:
-        if dataset_id not in datasets:
+        if dataset_id not in known:
             raise ApiError(DATA, f"You don't own the dataset {shown(dataset_id)}.")
-    models = {dataset.embedding_model for dataset in datasets.values()}
+    return ids
+
+
+def require_one_model(dataset_ids: Sequence[str]) -> None:
+    """The question is embedded once, with the model that this server has."""
+    found = services().datasets.get_all(caller().tenant_id, dataset_ids)
+    models = {dataset.embedding_model for dataset in found}
     if len(models) > 1:
         raise ApiError(DATA, "Datasets use different embedding models.")
     served = services().datasets.embedding_model
     for model in models - {served}:
         raise ApiError(DATA, f"The datasets are embedded with {model}, and this server embeds with {served}.")
-    return ids
 
 
 def _document_ids(body: Mapping[str, Any], dataset_ids: list[str]) -> list[str]:
@@ -99,14 +127,14 @@ def _document_ids(body: Mapping[str, Any], dataset_ids: list[str]) -> list[str]:
     return ids
 
 
-def _require_supported(body: Mapping[str, Any]) -> None:
+def require_supported(body: Mapping[str, Any]) -> None:
     """What would change the answer and can't be done is refused, not passed over."""
     for key in _NEEDS_CHAT_MODEL:
         if body.get(key):
             raise ApiError(DATA, f"`{key}` needs a chat model, and this server has none")
 
 
-def _rerank(body: Mapping[str, Any]) -> bool:
+def rerank(body: Mapping[str, Any]) -> bool:
     """Whether the server's reranker is named: by its model, behind which a provider may stand."""
     given = body.get("rerank_id")
     if not given:
@@ -117,9 +145,9 @@ def _rerank(body: Mapping[str, Any]) -> bool:
     return True
 
 
-def _conditions(body: Mapping[str, Any]) -> Conditions | None:
+def conditions(body: Mapping[str, Any], key: str) -> Conditions | None:
     try:
-        return read_conditions(body.get("metadata_condition"))
+        return read_conditions(body.get(key))
     except InvalidInput as exc:
         raise ApiError(DATA, exc.public_message) from exc
 
@@ -128,7 +156,7 @@ def _share(body: Mapping[str, Any], key: str, default: float) -> float:
     given = body.get(key)
     try:
         value = default if given is None else float(given)
-    except (TypeError, ValueError) as exc:
+    except (TypeError, ValueError, OverflowError) as exc:
         raise ApiError(DATA, f"`{key}` should be a number") from exc
     if not 0 <= value <= 1:
         raise ApiError(DATA, f"`{key}` should be a number from 0 to 1")

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from functools import cached_property
+from typing import Any, cast
 
 from flask import Flask, current_app
 
 from api.db.services.account_service import AccountService
+from api.db.services.chunk_edits import ChunkEdits
+from api.db.services.chunk_notes import ChunkNotes
 from api.db.services.chunk_service import ChunkService
 from api.db.services.control_service import ControlService
+from api.db.services.dataset_changes import DatasetChanges
 from api.db.services.dataset_service import DatasetService
+from api.db.services.document_changes import DocumentChanges
 from api.db.services.document_service import DocumentService
 from api.db.services.failed_service import FailedService
 from api.db.services.idempotency_service import IdempotencyService
+from api.db.services.metadata_service import MetadataService
 from api.db.services.parse_service import ParseService
 from api.db.services.retrieval_service import RetrievalService
+from api.db.services.session_service import SessionService
+from api.db.services.tag_service import TagService
+from api.db.services.task_lookup import TaskLookup
+from api.db.services.user_service import UserService
 from common.settings import Settings
+from rag.flow.token_counter import token_counter
 from rag.utils.doc_index import DocIndex
+from rag.utils.embedder import load_tokenizer
 from rag.utils.object_store import ObjectStore
 
 _KEY = "pagemill"
@@ -27,7 +39,10 @@ _KEY = "pagemill"
 @dataclass(frozen=True)
 class Services:
     """`health` names the parts that must answer for this server to be ready: each check raises if its part is away.
-    `executors_alive` counts those whose heartbeat is fresh; it raises if the queue is away."""
+    `executors_alive` counts those whose heartbeat is fresh, and `executor_beats` has what each of them said last, by
+    name; both raise if the queue is away.
+
+    What needs no more than the rows and what is here already makes itself when it is first asked for."""
 
     settings: Settings
     accounts: AccountService
@@ -44,6 +59,44 @@ class Services:
     health: Mapping[str, Callable[[], None]]
     executors_alive: Callable[[], int]
     version: str
+    executor_beats: Callable[[], Mapping[str, list[Mapping[str, Any]]]] = dict
+
+    @cached_property
+    def chunk_edits(self) -> ChunkEdits:
+        count_tokens = token_counter(load_tokenizer(self.settings.embedding))
+        return ChunkEdits(self.datasets.rows, self.index, self.retrieval.embedder, count_tokens)
+
+    @cached_property
+    def chunk_notes(self) -> ChunkNotes:
+        return ChunkNotes(self.datasets.rows)
+
+    @cached_property
+    def dataset_changes(self) -> DatasetChanges:
+        return DatasetChanges(self.datasets.rows, self.datasets.embedding_model)
+
+    @cached_property
+    def document_changes(self) -> DocumentChanges:
+        return DocumentChanges(self.datasets.rows)
+
+    @cached_property
+    def metadata(self) -> MetadataService:
+        return MetadataService(self.datasets.rows)
+
+    @cached_property
+    def sessions(self) -> SessionService:
+        return SessionService(self.datasets.rows)
+
+    @cached_property
+    def tags(self) -> TagService:
+        return TagService(self.datasets.rows, self.index)
+
+    @cached_property
+    def users(self) -> UserService:
+        return UserService(self.datasets.rows)
+
+    @cached_property
+    def tasks(self) -> TaskLookup:
+        return TaskLookup(self.datasets.rows)
 
 
 def provide(app: Flask, box: Services) -> None:

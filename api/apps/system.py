@@ -1,4 +1,4 @@
-"""The server itself: ping, version, health, and the caller's API keys."""
+"""The server itself: ping, version, health, status, and the caller's API keys."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from api.apps.health import check_parts
 from api.apps.requests import loose_body
 from api.apps.services import services
 from api.apps.views import date_text
+from common.errors import QueueUnavailable
 
 bp = Blueprint("system", __name__)
 tokens_bp = Blueprint("tokens", __name__)
@@ -21,6 +22,7 @@ tokens_bp.before_request(require_caller)
 
 # Parts as RAGFlow's health check names them.
 _PART_NAMES = {"database": "db", "queue": "redis", "index": "doc_engine", "store": "storage"}
+_STATUS_NAMES = {"database": "database", "queue": "redis", "index": "doc_engine", "store": "storage"}
 
 
 @bp.get("/system/ping")
@@ -43,6 +45,22 @@ def healthz() -> tuple[Response, int]:
         _PART_NAMES.get(s.part, s.part): {"elapsed": f"{s.elapsed_ms:.1f}", "error": s.error} for s in states
     }
     return jsonify(body), 200 if healthy else 500
+
+
+@tokens_bp.get("/system/status")
+def status() -> Response:
+    states = {_STATUS_NAMES.get(s.part, s.part): s for s in check_parts(services().health)}
+    body: dict[str, Any] = {
+        name: {"status": "green" if state.is_ok else "red", "elapsed": f"{state.elapsed_ms:.1f}"}
+        | ({} if state.is_ok else {"error": state.error})
+        for name, state in states.items()
+    }
+    try:
+        body["task_executor_heartbeats"] = dict(services().executor_beats())
+    except QueueUnavailable as exc:
+        body["task_executor_heartbeats"] = {}
+        body["redis"] = {"status": "red", "elapsed": "0.0", "error": exc.public_message}
+    return full(body)
 
 
 @tokens_bp.post("/system/tokens")

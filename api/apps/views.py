@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from api.apps.parser_config import MASK
+from api.db.services.chunk_notes import NO_NOTE, ChunkNote
 from api.db.services.dataset_service import DatasetView
 from api.db.services.document_views import DocumentView
 from api.db.services.retrieval_service import Answer, Found
@@ -47,7 +49,7 @@ def dataset_json(dataset: DatasetView) -> dict[str, Any]:
 
 def _without_secrets(parser_config: Mapping[str, Any]) -> Mapping[str, Any]:
     """A password is never shown again; that there is one, is."""
-    return {**parser_config, "password": "********"} if parser_config.get("password") else parser_config
+    return {**parser_config, "password": MASK} if parser_config.get("password") else parser_config
 
 
 def listed_dataset_json(dataset: DatasetView) -> dict[str, Any]:
@@ -97,34 +99,91 @@ def listed_document_json(document: DocumentView) -> dict[str, Any]:
     }
 
 
-def chunk_json(chunk: ChunkRecord, document_name: str, content: str) -> dict[str, Any]:
+def chunk_json(chunk: ChunkRecord, document: DocumentView, content: str, note: ChunkNote = NO_NOTE) -> dict[str, Any]:
+    """A chunk of a document that is switched off can't be found, whatever its own switch says."""
     return {
         "id": chunk.id,
         "content": content,
         "document_id": chunk.document_id,
-        "docnm_kwd": document_name,
-        "important_keywords": [],
-        "questions": [],
+        "docnm_kwd": document.name,
+        "important_keywords": list(note.keywords),
+        "questions": list(note.questions),
         "tag_kwd": list(chunk.tags),
         "dataset_id": chunk.dataset_id,
         "image_id": _image_id(chunk),
-        "available": chunk.available,
+        "available": chunk.available and document.is_enabled,
         "positions": [list(position) for position in chunk.positions],
         "doc_type_kwd": chunk.kind,
     }
 
 
-def answer_json(answer: Answer) -> dict[str, Any]:
+def added_chunk_json(chunk: ChunkRecord, note: ChunkNote) -> dict[str, Any]:
+    shown = {
+        "id": chunk.id,
+        "content": chunk.text,
+        "document_id": chunk.document_id,
+        "dataset_id": chunk.dataset_id,
+        "important_keywords": list(note.keywords),
+        "questions": list(note.questions),
+        "create_time": datetime.fromtimestamp(chunk.created_ms / 1000).strftime("%Y-%m-%d %H:%M:%S"),
+        "create_timestamp": chunk.created_ms / 1000,
+        "doc_type_kwd": chunk.kind,
+    }
+    return shown | ({"tag_kwd": list(chunk.tags)} if chunk.tags else {})
+
+
+def raw_chunk_json(chunk: ChunkRecord, document_name: str, note: ChunkNote = NO_NOTE) -> dict[str, Any]:
+    """Under the names that RAGFlow's index has for them."""
     return {
-        "total": answer.total,
-        "chunks": [_found_json(found) for found in answer.chunks],
-        "doc_aggs": [
-            {"doc_name": d.document_name, "doc_id": d.document_id, "count": d.count} for d in answer.documents
-        ],
+        "content_with_weight": chunk.parent or chunk.text,
+        "content_ltks": chunk.terms,
+        "doc_id": chunk.document_id,
+        "docnm_kwd": document_name,
+        "kb_id": chunk.dataset_id,
+        "important_kwd": list(note.keywords),
+        "question_kwd": list(note.questions),
+        "tag_kwd": list(chunk.tags),
+        "tag_feas": dict(note.tag_weights),
+        "img_id": _image_id(chunk),
+        "available_int": int(chunk.available),
+        "position_int": [list(position) for position in chunk.positions],
+        "page_num_int": sorted({position[0] for position in chunk.positions}),
+        "doc_type_kwd": chunk.kind,
+        "create_timestamp_flt": chunk.created_ms / 1000,
     }
 
 
-def _found_json(found: Found) -> dict[str, Any]:
+Notes = Mapping[str, ChunkNote]
+
+
+def answer_json(answer: Answer, notes: Notes) -> dict[str, Any]:
+    return {
+        "total": answer.total,
+        "chunks": [_found_json(found, notes.get(found.chunk.id, NO_NOTE)) for found in answer.chunks],
+        "doc_aggs": _documents_json(answer),
+    }
+
+
+def raw_answer_json(answer: Answer, notes: Notes) -> dict[str, Any]:
+    """As the search of datasets answers: `total` is how many chunks are in the answer."""
+    chunks = [
+        raw_chunk_json(found.chunk, found.document_name, notes.get(found.chunk.id, NO_NOTE))
+        | {
+            "chunk_id": found.chunk.id,
+            "similarity": found.similarity,
+            "vector_similarity": found.vector_similarity,
+            "term_similarity": found.term_similarity,
+        }
+        for found in answer.chunks
+    ]
+    return {"total": len(chunks), "chunks": chunks, "doc_aggs": _documents_json(answer), "labels": []}
+
+
+def _documents_json(answer: Answer) -> list[dict[str, Any]]:
+    return [{"doc_name": d.document_name, "doc_id": d.document_id, "count": d.count} for d in answer.documents]
+
+
+def _found_json(found: Found, note: ChunkNote) -> dict[str, Any]:
     chunk = found.chunk
     shown = {
         "id": chunk.id,
@@ -133,7 +192,7 @@ def _found_json(found: Found) -> dict[str, Any]:
         "document_id": chunk.document_id,
         "document_keyword": found.document_name,
         "dataset_id": chunk.dataset_id,
-        "important_keywords": [],
+        "important_keywords": list(note.keywords),
         "tag_kwd": list(chunk.tags),
         "image_id": _image_id(chunk),
         "mom_id": _mother_id(chunk),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,34 @@ def test_another_model_behind_the_same_name_is_another_parse(world: RestWorld, p
     moved = replace(traits, url="https://elsewhere/v1")
     for model, settled in ((moved, []), (traits, [parsed[1]])):
         assert UnchangedParse(world.rows, world.index, TaskSettings(), model).settle([parsed[1]]) == settled
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/{first}", {"content": "epsilon"}),
+        ("PUT", "/{first}", {"available": False}),
+        ("POST", "", {"content": "zeta"}),
+        ("DELETE", "", {"chunk_ids": ["{first}"]}),
+    ],
+)
+def test_edits_by_people_are_discarded_by_the_next_parse(
+    world: RestWorld, parsed: tuple[str, str], method: str, path: str, body: dict[str, object]
+) -> None:
+    dataset_id, document_id = parsed
+    chunks = f"/datasets/{dataset_id}/documents/{document_id}/chunks"
+    first = world.ok("GET", chunks)["chunks"][0]["id"]
+    named = json.loads(json.dumps(body).replace("{first}", first))
+    world.ok(method, chunks + path.replace("{first}", first), json=named)
+    assert parse(world, dataset_id, document_id) == "RUNNING"
+
+
+def test_deleting_every_chunk_is_told(world: RestWorld, parsed: tuple[str, str]) -> None:
+    dataset_id, document_id = parsed
+    chunks = f"/datasets/{dataset_id}/documents/{document_id}/chunks"
+    ids = [chunk["id"] for chunk in world.ok("GET", chunks)["chunks"]]
+    world.ok("DELETE", chunks, json={"chunk_ids": ids})
+    assert "all of its chunks were deleted" in world.shown(dataset_id, document_id)["progress_msg"]
 
 
 class _AwayIndex:

@@ -81,8 +81,12 @@ NOBODY = "no executor is running: start one with `pagemill up` or `pagemill exec
         ({"run": DocumentRun.DONE, "units": 1, "chunk_count": 1}, "done: 1 chunk from 1 page in 1.3 s"),
         ({"run": DocumentRun.DONE, "unit": Unit.WHOLE}, "done: 40 chunks from the file in 1.3 s"),
         (
-            {"run": DocumentRun.DONE, "chunk_count": 0},
-            "done: no text was found in 12 pages; scanned pages need OCR, which is not available",
+            {"run": DocumentRun.DONE, "chunk_count": 0, "run_chunks": 0},
+            "done: no text was found in 12 pages; scans are read unless `layout_recognize` is Plain Text",
+        ),
+        (
+            {"run": DocumentRun.DONE, "chunk_count": 0, "run_chunks": 40},
+            "done, but all of its chunks were deleted; parse it again to get them back",
         ),
         (
             {"run": DocumentRun.DONE, "reused_tasks": 4, "bad_pages": [(6, 7, "it died (signal 11)")]},

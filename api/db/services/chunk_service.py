@@ -57,19 +57,25 @@ class ChunkService:
         lost = self._lost(document)
         yield from (chunk for chunk in self._all(document) if claim_of(chunk) not in lost)
 
-    def _by_id(self, document: DocumentView, ids: Sequence[str]) -> list[ChunkRecord]:
+    def known(self, document: DocumentView, ids: Sequence[str]) -> list[ChunkRecord]:
+        """Those of the chunks that are the document's and may be seen, each once."""
         lost = self._lost(document)
-        found = {
-            chunk.id: chunk
-            for chunk in self._index.get(document.tenant_id, ids)
+        unique = list(dict.fromkeys(ids))
+        return [
+            chunk
+            for start in range(0, len(unique), _READ_AT_ONCE)
+            for chunk in self._index.get(document.tenant_id, unique[start : start + _READ_AT_ONCE])
             if chunk.document_id == document.id
             and chunk.generation == document.active_generation
             and claim_of(chunk) not in lost
-        }
+        ]
+
+    def _by_id(self, document: DocumentView, ids: Sequence[str]) -> list[ChunkRecord]:
+        found = {chunk.id: chunk for chunk in self.known(document, ids)}
         for chunk_id in ids:
             if chunk_id not in found:
                 raise NotFound(f"Chunk not found: {document.dataset_id}/{chunk_id}")
-        return [found[chunk_id] for chunk_id in dict.fromkeys(ids)]
+        return list(found.values())
 
     def _lost(self, document: DocumentView) -> Set[Claim]:
         """Claims of the active generation whose chunks are not shown."""

@@ -23,6 +23,7 @@ from common.task_state import DocumentRun
 MAX_NAME_BYTES = 128
 MAX_OFFSET = 2**62
 _NAME_RACES = 20
+_SLICE = 500
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class DatasetFilter:
     desc: bool = True
     ids: tuple[str, ...] | None = None
     name: str | None = None
+    keywords: str = ""
+    chunk_method: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,10 @@ class DatasetService:
         self._rows = rows
         self.embedding_model = embedding_model
 
+    @property
+    def rows(self) -> Rows:
+        return self._rows
+
     def create(self, caller: Caller, new: NewDataset) -> DatasetView:
         """A dataset under the name asked for, or the next free one (`a(1)`).
 
@@ -106,9 +113,12 @@ class DatasetService:
 
     def get_all(self, tenant_id: str, dataset_ids: Sequence[str]) -> list[DatasetView]:
         """Those of the datasets that are the tenant's."""
-        which = Knowledgebase.id.in_(list(dataset_ids))
-        query = Knowledgebase.select().where(_owned(tenant_id) & which).limit(len(dataset_ids))
-        return self._rows.read(_views, query)
+        found: list[DatasetView] = []
+        for start in range(0, len(dataset_ids), _SLICE):
+            which = Knowledgebase.id.in_(list(dataset_ids[start : start + _SLICE]))
+            query = Knowledgebase.select().where(_owned(tenant_id) & which).limit(_SLICE)
+            found += self._rows.read(_views, query)
+        return found
 
     def page(self, tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
         return self._rows.read(_page, tenant_id, wanted)
@@ -180,6 +190,10 @@ def _page(tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
     if wanted.name is not None:
         key = name_key(wanted.name)
         query = query.where((Knowledgebase.name_key == key) & (Knowledgebase.name == wanted.name))
+    if wanted.keywords:
+        query = query.where(Knowledgebase.name_key.contains(wanted.keywords.casefold()))
+    if wanted.chunk_method:
+        query = query.where(Knowledgebase.chunk_method == wanted.chunk_method)
     column = Knowledgebase.update_ms if wanted.orderby == "update_time" else Knowledgebase.create_ms
     order = column.desc() if wanted.desc else column.asc()
     offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)

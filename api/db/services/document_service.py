@@ -4,7 +4,8 @@ Parsing them is left to parse_service.py, what is shown of a running parse to do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from api.db.services.account_service import Caller
 from api.db.services.dataset_service import MAX_OFFSET
 from api.db.services.document_views import DocumentView, views
 from api.db.services.file_types import chunk_method_of, type_of
+from api.db.services.metadata_edits import summary
 from api.db.services.naming import extension, free_name, name_key
 from common.errors import Conflict, NotFound
 from common.ids import new_id
@@ -30,15 +32,17 @@ _SLICE = 500
 
 @dataclass(frozen=True)
 class NewDocument:
-    """A file that the store keeps, and the name it was uploaded under."""
+    """A file that the store keeps, and the name it was uploaded under. One that `is_virtual` has no bytes, only chunks
+    that are added to it, and keeps its name or is refused."""
 
     name: str
     file: StoredFile
+    is_virtual: bool = False
 
 
 @dataclass(frozen=True)
 class DocumentFilter:
-    """Empty tuples and "" ask for everything. The times are applied to the page, as RAGFlow does."""
+    """Empty tuples, "" and None ask for everything. The times are applied to the page, as RAGFlow does."""
 
     page: int = 1
     page_size: int = 30
@@ -52,12 +56,24 @@ class DocumentFilter:
     runs: tuple[DocumentRun, ...] = ()
     create_ms_from: int = 0
     create_ms_to: int = 0
+    metadata_meets: Callable[[Mapping[str, Any]], bool] | None = None
 
 
 @dataclass(frozen=True)
 class DocumentPage:
     total: int
     documents: list[DocumentView]
+
+
+@dataclass(frozen=True)
+class DocumentCounts:
+    """How many documents there are of each suffix, state, and value of each key of metadata."""
+
+    total: int
+    suffixes: Counter[str]
+    runs: Counter[DocumentRun]
+    metadata: dict[str, dict[str, int]]
+    without_metadata: int
 
 
 class DocumentService:
@@ -87,6 +103,18 @@ class DocumentService:
     def page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
         return self._rows.read(self._page, tenant_id, dataset_id, wanted)
 
+    def counts(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentCounts:
+        """Of all that the filter lets through, whatever the page."""
+        found = self._rows.read(self._chosen, _query(tenant_id, dataset_id, wanted), wanted)
+        values = summary(row.meta_fields for row in found)
+        return DocumentCounts(
+            total=len(found),
+            suffixes=Counter(row.suffix for row in found),
+            runs=Counter(DocumentRun(row.run) for row in found),
+            metadata={key: dict(told["values"]) for key, told in values.items()},
+            without_metadata=sum(not row.meta_fields for row in found),
+        )
+
     def known(self, tenant_id: str, dataset_ids: Sequence[str], document_ids: Sequence[str]) -> set[str]:
         """Those of the documents that are in one of the datasets."""
         found: set[str] = set()
@@ -94,6 +122,15 @@ class DocumentService:
             which = _alive(tenant_id) & Document.kb_id.in_(list(dataset_ids))
             which &= Document.id.in_(list(document_ids[start : start + _SLICE]))
             found |= {row.id for row in self._rows.read(list, Document.select(Document.id).where(which))}
+        return found
+
+    def of_tenant(self, tenant_id: str, document_ids: Sequence[str]) -> dict[str, str]:
+        """Those of the documents that are the tenant's, each with its dataset."""
+        found: dict[str, str] = {}
+        for start in range(0, len(document_ids), _SLICE):
+            which = _alive(tenant_id) & Document.id.in_(list(document_ids[start : start + _SLICE]))
+            query = Document.select(Document.id, Document.kb_id).where(which)
+            found |= {row.id: row.kb_id for row in self._rows.read(list, query)}
         return found
 
     def _add(
@@ -120,21 +157,44 @@ class DocumentService:
         )
 
     def _page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
-        query = Document.select().where(_alive(tenant_id) & (Document.kb_id == dataset_id))
-        for condition in _conditions(wanted):
-            query = query.where(condition)
-        columns: dict[str, Any] = {
-            "create_time": Document.create_ms,
-            "update_time": Document.update_ms,
-            "name": Document.name_key,
-        }
-        order = columns[wanted.orderby].desc() if wanted.desc else columns[wanted.orderby].asc()
+        query = _query(tenant_id, dataset_id, wanted)
+        ordered = _ordered(query, wanted)
         offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)
-        part = query.order_by(order, Document.name, Document.id).limit(wanted.page_size).offset(offset)
-        return DocumentPage(query.count(), [d for d in self._views(part) if _in_time(d, wanted)])
+        if wanted.metadata_meets is None:
+            total, part = query.count(), ordered.limit(wanted.page_size).offset(offset)
+            shown = self._views(part)
+        else:
+            chosen = self._chosen(ordered, wanted)
+            total, ids = len(chosen), [row.id for row in chosen[offset : offset + wanted.page_size]]
+            found = {view.id: view for view in self._views(Document.select().where(Document.id.in_(ids)))}
+            shown = [found[document_id] for document_id in ids if document_id in found]
+        return DocumentPage(total, [d for d in shown if _in_time(d, wanted)])
+
+    def _chosen(self, query: Any, wanted: DocumentFilter) -> list[Any]:
+        """What decides of every document; metadata is looked at here, as no database does it the same way."""
+        meets = wanted.metadata_meets or (lambda _: True)
+        narrow = query.select(Document.id, Document.suffix, Document.run, Document.meta_fields)
+        return [row for row in narrow if meets(row.meta_fields)]
 
     def _views(self, query: Any) -> list[DocumentView]:
         return views(self._rows, list(query), self._max_attempts)
+
+
+def _query(tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> Any:
+    query = Document.select().where(_alive(tenant_id) & (Document.kb_id == dataset_id))
+    for condition in _conditions(wanted):
+        query = query.where(condition)
+    return query
+
+
+def _ordered(query: Any, wanted: DocumentFilter) -> Any:
+    columns: dict[str, Any] = {
+        "create_time": Document.create_ms,
+        "update_time": Document.update_ms,
+        "name": Document.name_key,
+    }
+    order = columns[wanted.orderby].desc() if wanted.desc else columns[wanted.orderby].asc()
+    return query.order_by(order, Document.name, Document.id)
 
 
 def _alive(tenant_id: str) -> Any:
@@ -169,6 +229,8 @@ def _insert(caller: Caller, dataset: Knowledgebase, new: NewDocument, doc_id: st
         which = (Document.kb_id == dataset.id) & Document.name_key.in_(list(keys))
         return {row.name_key or "" for row in Document.select(Document.name_key).where(which)}
 
+    if new.is_virtual and taken([name_key(new.name)]):
+        raise Conflict("Duplicated document name in the same dataset.")
     name = free_name(new.name, taken, MAX_NAME_BYTES)
     return Document.create(
         id=doc_id,
@@ -180,7 +242,7 @@ def _insert(caller: Caller, dataset: Knowledgebase, new: NewDocument, doc_id: st
         file_digest=new.file.digest,
         size_bytes=new.file.size_bytes,
         suffix=extension(name),
-        type=type_of(name) or "doc",
+        type="virtual" if new.is_virtual else type_of(name) or "doc",
         chunk_method=chunk_method_of(name, dataset.chunk_method),
         parser_config=dataset.parser_config,
         meta_fields={},

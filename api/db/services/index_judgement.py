@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from api.db.services.chunk_counts import ADDED_CLAIM
 from api.db.services.stale_service import Claim
 from api.db.services.task_sql import WHOLE_GENERATION
 from common.task_state import DocumentRun
@@ -104,7 +105,7 @@ def _compare(row: DocumentRow, active: Sequence[Tally], ranges: Sequence[Finishe
         short = [r for r in ranges if held.get((r.task_no, r.claim_no), 0) < r.chunk_count]
         pages = tuple((r.from_page + 1, r.to_page) for r in short if r.to_page)
         return [_finding(Wrong.MISSING, row, expected, found, to_parse=True, ranges=tuple(sorted(pages)))]
-    finished = {(r.task_no, r.claim_no) for r in ranges}
+    finished = {(r.task_no, r.claim_no) for r in ranges} | {ADDED_CLAIM}
     unfinished = [t for t in active if ranges and (t.task_no, t.claim_no) not in finished]
     enough = found - sum(t.count for t in unfinished) == expected
     doomed = tuple(map(_scope_of, unfinished)) if enough else ()

@@ -11,6 +11,7 @@ from common.settings import TaskSettings
 from common.task_state import TERMINAL_TASK_STATES
 
 _SLICE = 500
+_KEYS = {"range_result": "digest", "chunk_note": "chunk_id"}
 _HOUR_MS = 3_600_000
 
 
@@ -50,7 +51,7 @@ class PurgeService:
 
     def remove(self, stone: Tombstone) -> None:
         """The document's rows, in slices, its own last."""
-        for table in ("task_event", "task", "range_result"):
+        for table in ("task_event", "task", "range_result", "chunk_note"):
             while self._rows.write(self._remove_slice, table, stone.doc_id):
                 pass
         self._rows.write(self._rows.execute, "DELETE FROM document WHERE id = ? AND deleted_ms > 0", (stone.doc_id,))
@@ -76,7 +77,7 @@ class PurgeService:
         return int(gone.rowcount)
 
     def _remove_slice(self, table: str, doc_id: str) -> int:
-        key = "digest" if table == "range_result" else "id"
+        key = _KEYS.get(table, "id")
         found = self._rows.rows(f"SELECT {key} FROM {table} WHERE doc_id = ? LIMIT {_SLICE}", (doc_id,))
         ids = [row[0] for row in found]
         if ids:

@@ -101,6 +101,10 @@ class RetrievalService:
         self._reranker = reranker
 
     @property
+    def embedder(self) -> Embedder:
+        return self._embedder
+
+    @property
     def rerank_model(self) -> str | None:
         return self._reranker.name if self._reranker else None
 

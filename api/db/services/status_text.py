@@ -45,8 +45,10 @@ def progress_of(facts: StatusFacts) -> float:
 
 
 def _done(facts: StatusFacts) -> str:
+    if not facts.chunk_count and facts.run_chunks:
+        return "done, but all of its chunks were deleted; parse it again to get them back"
     if not facts.chunk_count and not facts.bad_pages:
-        return f"done: no text was found in {_size(facts)}; scanned pages need OCR, which is not available"
+        return f"done: no text was found in {_size(facts)}; scans are read unless `layout_recognize` is Plain Text"
     text = f"done: {count_text(facts.chunk_count, 'chunk')} from {_size(facts)} in {facts.duration_s:.1f} s"
     if facts.reused_tasks:
         text += f"; {facts.reused_tasks} of {count_text(facts.total_tasks, 'task')} reused"

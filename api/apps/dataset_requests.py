@@ -1,0 +1,97 @@
+"""What is sent to change and to list datasets."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
+
+from api.apps.envelope import ARGUMENT, ApiError
+from api.apps.parser_config import ParserConfig, Strict
+from api.apps.requests import (
+    MAX_NUMBER,
+    MAX_PAGE_SIZE,
+    Avatar,
+    ChunkMethod,
+    DatasetName,
+    LongText,
+    MetadataFields,
+    ModelName,
+    Permission,
+    as_uuid,
+)
+from api.db.services.dataset_changes import PLAIN_FIELDS, DatasetChange
+from api.db.services.dataset_service import MAX_NAME_BYTES
+
+
+class UpdateDataset(Strict):
+    """All are optional; what is not sent stays as it is."""
+
+    name: DatasetName = ""
+    avatar: Avatar | None = None
+    description: LongText | None = None
+    embedding_model: ModelName | None = None
+    permission: Permission = "me"
+    chunk_method: ChunkMethod = "naive"
+    pagerank: Annotated[int, Field(ge=0, le=100)] = 0
+    parser_config: ParserConfig | None = None
+    language: Annotated[str, Field(min_length=1, max_length=32)] = "English"
+    connectors: list[Any] | None = None
+    auto_metadata_config: MetadataFields | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _check_bytes(cls, value: str) -> str:
+        if len(value.encode()) > MAX_NAME_BYTES:
+            raise PydanticCustomError("name", "String should have at most 128 bytes in UTF-8")
+        return value
+
+    def change(self) -> DatasetChange:
+        sent = self.model_fields_set
+        config = self.parser_config.given() if self.parser_config is not None else {}
+        if self.auto_metadata_config is not None:
+            config |= self.auto_metadata_config.model_dump()
+        return DatasetChange(
+            fields={field: getattr(self, field) for field in PLAIN_FIELDS if field in sent},
+            name=self.name if "name" in sent else None,
+            embedding_model=self.embedding_model,
+            chunk_method=self.chunk_method if "chunk_method" in sent else None,
+            parser_config=config or None,
+        )
+
+
+class DatasetExtras(BaseModel):
+    """`ext` of a list of datasets, as JSON."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    keywords: str = ""
+    parser_id: str = ""
+    owner_ids: list[str] = []
+
+
+class ListDatasets(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    page: Annotated[int, Field(ge=1, le=MAX_NUMBER)] = 1
+    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+    orderby: Literal["create_time", "update_time"] = "create_time"
+    desc: bool = True
+    id: Annotated[str, AfterValidator(as_uuid)] | None = None
+    name: str | None = None
+    ids: Annotated[list[Annotated[str, AfterValidator(as_uuid)]], Field(max_length=100)] | None = None
+    include_parsing_status: bool = False
+    ext: str = ""
+    type: Literal["", "filter"] = ""
+
+    def extras(self) -> DatasetExtras:
+        if not self.ext:
+            return DatasetExtras()
+        try:
+            return DatasetExtras.model_validate(json.loads(self.ext))
+        except (ValueError, RecursionError) as exc:
+            wrong = exc.errors()[0] if isinstance(exc, ValidationError) else None
+            told = f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" if wrong else "it must be valid JSON"
+            raise ApiError(ARGUMENT, f"Field: <ext> - Message: <{told}>") from exc

@@ -1,0 +1,80 @@
+"""A document's bytes: GET /datasets/{id}/documents/{id}, /documents/{id}, /documents/{id}/preview."""
+
+from __future__ import annotations
+
+import mimetypes
+from typing import cast
+
+from flask import Blueprint, Response, request, send_file
+
+from api.apps.auth import caller, require_caller
+from api.apps.envelope import DATA, ApiError, plain
+from api.apps.services import services
+from api.db.services.document_views import DocumentView
+from common.errors import NotFound
+
+bp = Blueprint("downloads", __name__)
+bp.before_request(require_caller)
+
+# What a browser shows without running anything that stands in it. Pages and drawings are handed out as text.
+_SHOWN = ("application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain")
+
+
+@bp.get("/datasets/<dataset_id>/documents/<document_id>")
+def download(dataset_id: str, document_id: str) -> Response:
+    tenant_id = caller().tenant_id
+    services().datasets.get(tenant_id, dataset_id)
+    try:
+        document = services().documents.get(tenant_id, document_id, dataset_id)
+    except NotFound as exc:
+        message = f"The dataset does not own the document {document_id}: document not found"
+        raise ApiError(DATA, message) from exc
+    return _send(document)
+
+
+@bp.get("/documents/<document_id>")
+def download_by_id(document_id: str) -> Response:
+    return _send(_document(document_id))
+
+
+@bp.get("/documents/<document_id>/preview")
+def preview(document_id: str) -> Response:
+    """To be looked at in a browser, and so without the right to run anything."""
+    response = _send(_document(document_id), inline=True)
+    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    return response
+
+
+@bp.get("/thumbnails")
+def thumbnails() -> Response:
+    """None are made: every document that is the caller's has an empty one."""
+    given = [one for ids in request.args.getlist("doc_ids") for one in ids.split(",") if one]
+    if not given:
+        raise ApiError(DATA, 'Lack of "doc_ids"')
+    known = services().documents.of_tenant(caller().tenant_id, given)
+    return plain({document_id: "" for document_id in given if document_id in known})
+
+
+def _document(document_id: str) -> DocumentView:
+    try:
+        return services().documents.get(caller().tenant_id, document_id)
+    except NotFound as exc:
+        raise ApiError(DATA, "Document not found!") from exc
+
+
+def _send(document: DocumentView, *, inline: bool = False) -> Response:
+    if not document.size_bytes:
+        raise ApiError(DATA, "This file is empty.")
+    file = services().store.open(document.tenant_id, document.file_digest)
+    kind = mimetypes.guess_type(document.name)[0] or "application/octet-stream"
+    if inline and kind not in _SHOWN:
+        kind = "text/plain" if kind.startswith("text/") else "application/octet-stream"
+    response = send_file(
+        file, mimetype=kind, as_attachment=not inline, download_name=document.name, conditional=False, etag=False
+    )
+    response.content_length = document.size_bytes
+    response.set_etag(document.file_digest)
+    return cast(
+        Response,
+        response.make_conditional(request.environ, accept_ranges=True, complete_length=document.size_bytes),
+    )

@@ -1,0 +1,167 @@
+"""What callers of the job routes send, checked: each refusal names the field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeVar, cast, get_args
+
+from flask import request
+from pydantic import ValidationError
+
+from api.apps.parser_config import ParserConfig
+from api.apps.problems import FieldError, Problem, wrong_fields
+from api.apps.requests import MAX_NUMBER, MAX_PAGE_SIZE, ChunkMethod, shown
+from api.apps.uploads import IncomingFile
+from api.db.services.file_names import require_file_name
+from api.db.services.file_types import chunk_method_of, type_of
+from api.db.services.job_service import JobFilter
+from api.db.services.job_views import JobStatus
+from common.errors import InvalidInput
+from common.task_state import Priority
+
+T = TypeVar("T")
+
+_FIELDS = ("file", "dataset_id", "chunk_method", "parser_config", "priority")
+_PARAMETERS = ("page", "page_size", "status", "dataset_id")
+_METHODS = get_args(ChunkMethod)
+_PRIORITIES = {priority.name.lower(): priority for priority in Priority}
+_ANY = ""
+_ID_DIGITS = 15
+# Deleted jobs are not listed.
+_STATUSES = {str(status): status for status in JobStatus if status is not JobStatus.DELETED}
+
+
+@dataclass(frozen=True)
+class JobForm:
+    """A checked form. The file's bytes are on their way into the store; keeping them is the handler's."""
+
+    name: str
+    stream: IncomingFile
+    dataset_id: str
+    chunk_method: str | None
+    parser_config: dict[str, Any] | None
+    priority: Priority
+
+
+class _Wrong(Exception):
+    def __init__(self, *fields: FieldError) -> None:
+        super().__init__()
+        self.fields = fields
+
+
+def job_form() -> JobForm:
+    """Raises Problem that names every field that is wrong."""
+    if request.mimetype != "multipart/form-data":
+        detail = f"expected multipart/form-data with a file, got {request.mimetype or 'no content type'}"
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
+    files = request.files.getlist("file")
+    name = (files[0].filename or "") if files else ""
+    wrong = [FieldError(field, "is not known") for field in {**request.form, **request.files} if field not in _FIELDS]
+    _checked(wrong, lambda: _require_file(len(files), name))
+    config = _checked(wrong, _parser_config)
+    method = _checked(wrong, lambda: _chunk_method(name))
+    priority = _checked(wrong, _priority)
+    if wrong:
+        raise wrong_fields(*wrong)
+    return JobForm(
+        name=name,
+        stream=cast(IncomingFile, files[0].stream),
+        dataset_id=request.form.get("dataset_id", "").strip(),
+        chunk_method=method,
+        parser_config=config,
+        priority=Priority.NORMAL if priority is None else priority,
+    )
+
+
+def job_filter() -> JobFilter:
+    wrong = [FieldError(name, "is not known") for name in request.args if name not in _PARAMETERS]
+    page = _number(wrong, "page", 1, MAX_NUMBER)
+    page_size = _number(wrong, "page_size", 30, MAX_PAGE_SIZE)
+    statuses = [part for one in request.args.getlist("status") for part in one.split(",") if part]
+    for status in statuses:
+        if status not in _STATUSES:
+            wrong.append(FieldError("status", f"should be one of {', '.join(_STATUSES)}, not {shown(status)}"))
+    if wrong:
+        raise wrong_fields(*wrong, status=HTTPStatus.BAD_REQUEST)
+    chosen = tuple(dict.fromkeys(_STATUSES[status] for status in statuses))
+    return JobFilter(page, page_size, chosen, request.args.get("dataset_id", ""))
+
+
+def last_event_id() -> int | None:
+    """The id of the last event that the caller got, by header or, for those that can't send any, by parameter."""
+    given = request.headers.get("Last-Event-ID") or request.args.get("last_event_id") or ""
+    if not given:
+        return None
+    if not (given.isascii() and given.isdigit() and len(given) <= _ID_DIGITS):
+        message = f"should be the id of an event, not {shown(given)}"
+        raise wrong_fields(FieldError("last_event_id", message), status=HTTPStatus.BAD_REQUEST)
+    return int(given)
+
+
+def _checked(wrong: list[FieldError], check: Callable[[], T]) -> T | None:
+    """What the check gives, or None and its complaints added to the others."""
+    try:
+        return check()
+    except _Wrong as exc:
+        wrong += exc.fields
+        return None
+
+
+def _require_file(count: int, name: str) -> None:
+    if count != 1:
+        raise _Wrong(FieldError("file", f"exactly one file makes a job, not {count}"))
+    try:
+        require_file_name(name)
+    except InvalidInput as exc:
+        raise _Wrong(FieldError("file", exc.public_message)) from exc
+    if type_of(name) is None:
+        raise _Wrong(FieldError("file", f"files such as {shown(name)} are not read"))
+
+
+def _parser_config() -> dict[str, Any] | None:
+    text = request.form.get("parser_config", "")
+    if not text:
+        return None
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        raise _Wrong(FieldError("parser_config", "is no JSON, or nested too deep")) from exc
+    try:
+        return ParserConfig.model_validate(given).given() or None
+    except ValidationError as exc:
+        places = [(".".join(map(str, ("parser_config", *e["loc"]))), e["msg"]) for e in exc.errors()]
+        raise _Wrong(*(FieldError(place, message) for place, message in places)) from exc
+
+
+def _chunk_method(name: str) -> str | None:
+    given = request.form.get("chunk_method", "")
+    if not given:
+        return None
+    if given not in _METHODS:
+        raise _Wrong(FieldError("chunk_method", f"should be one of {', '.join(_METHODS)}, not {shown(given)}"))
+    own = chunk_method_of(name, _ANY)
+    if own not in (_ANY, given):
+        raise _Wrong(FieldError("chunk_method", f"files of this kind have a method of their own: {own}"))
+    return given
+
+
+def _priority() -> Priority | None:
+    given = request.form.get("priority", "")
+    if not given:
+        return None
+    if given not in _PRIORITIES:
+        raise _Wrong(FieldError("priority", f"should be one of {', '.join(_PRIORITIES)}, not {shown(given)}"))
+    return _PRIORITIES[given]
+
+
+def _number(wrong: list[FieldError], name: str, default: int, most: int) -> int:
+    given = request.args.get(name, "")
+    if not given:
+        return default
+    if given.isascii() and given.isdigit() and len(given) <= _ID_DIGITS and 1 <= int(given) <= most:
+        return int(given)
+    wrong.append(FieldError(name, f"should be a number from 1 to {most}, not {shown(given)}"))
+    return default

@@ -1,0 +1,110 @@
+"""Jobs: POST /jobs takes a file and begins its parse at once; GET and DELETE /jobs/{id} tell of it and cancel it; and
+what the pool of executors is doing. Plain HTTP statuses; what is refused is a problem (problems.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Response, jsonify
+from werkzeug.exceptions import MethodNotAllowed
+
+from api.apps import problems
+from api.apps.auth import caller, require_caller
+from api.apps.job_json import job_json
+from api.apps.job_requests import JobForm, job_filter, job_form
+from api.apps.once import once
+from api.apps.services import services
+from api.db.services.document_service import NewDocument
+from api.db.services.job_pool import JobPool
+from api.db.services.job_service import JobService, NewJob
+from rag.utils.object_store import StoredFile
+
+bp = Blueprint("jobs", __name__)
+bp.before_request(require_caller)
+problems.register(bp)
+
+
+def jobs() -> JobService:
+    box = services()
+    return JobService(box.datasets.rows, box.datasets, box.documents, box.parsing, box.settings.tasks)
+
+
+@bp.post("/jobs")
+def create() -> tuple[Response, int, dict[str, str]]:
+    form = job_form()
+    if form.dataset_id:
+        services().datasets.get(caller().tenant_id, form.dataset_id)
+    file = form.stream.keep(caller().tenant_id)
+    decides = [form.dataset_id, form.name, file.digest, form.chunk_method, form.parser_config, form.priority.name]
+    job_id: str = once("jobs", json.dumps(decides), lambda: _created(form, file))
+    shown = job_json(jobs().get(caller().tenant_id, job_id))
+    return jsonify(shown), 202, {"Location": shown["links"]["self"]}
+
+
+def _created(form: JobForm, file: StoredFile) -> str:
+    new = NewJob(
+        NewDocument(form.name, file),
+        dataset_id=form.dataset_id,
+        chunk_method=form.chunk_method,
+        parser_config=form.parser_config,
+        priority=form.priority,
+    )
+    return jobs().create(caller(), new)
+
+
+@bp.get("/jobs")
+def list_page() -> Response:
+    wanted = job_filter()
+    page = jobs().page(caller().tenant_id, wanted)
+    shown = [job_json(job) for job in page.jobs]
+    return jsonify({"total": page.total, "page": wanted.page, "page_size": wanted.page_size, "jobs": shown})
+
+
+@bp.get("/jobs/<job_id>")
+def get(job_id: str) -> Response:
+    return jsonify(job_json(jobs().get(caller().tenant_id, job_id)))
+
+
+@bp.delete("/jobs/<job_id>")
+def cancel(job_id: str) -> Response:
+    return jsonify(job_json(jobs().cancel(caller().tenant_id, job_id)))
+
+
+@bp.get("/worker-pool-status")
+def pool_status() -> Response:
+    figures = JobPool(services().datasets.rows).figures()
+    executors = [_executor_json(name, beats[-1]) for name, beats in services().executor_beats().items() if beats]
+    return jsonify(
+        {
+            "queue_size": figures.waiting,
+            "active_tasks": figures.at_work,
+            "paused_tasks": figures.paused,
+            "num_workers": len(executors),
+            "slots": sum(one["slots"] for one in executors),
+            "slots_used": sum(one["slots_used"] for one in executors),
+            "oldest_waiting_s": figures.oldest_s,
+            "by_priority": {
+                priority.name.lower(): {"waiting": lane.waiting, "oldest_waiting_s": lane.oldest_s}
+                for priority, lane in figures.lanes.items()
+            },
+            "executors": executors,
+        }
+    )
+
+
+def _executor_json(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Counts only: what is in work is its tenants' own."""
+    counts = {key: int(said.get(key, 0)) for key in ("slots", "slots_used", "parsers", "done", "failed", "retried")}
+    return {"name": name, **counts, "is_draining": bool(said.get("draining", False))}
+
+
+@bp.route("/jobs", methods=["PUT", "PATCH", "DELETE"])
+def refuse_for_all() -> Response:
+    raise MethodNotAllowed(["GET", "POST"])
+
+
+@bp.route("/jobs/<job_id>", methods=["POST", "PUT", "PATCH"])
+def refuse_for_one(job_id: str) -> Response:
+    raise MethodNotAllowed(["GET", "DELETE"])

@@ -1,0 +1,127 @@
+"""Metadata of many documents: summaries, changes, and which fields a dataset is to have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from api.apps.auth import caller, require_caller
+from api.apps.datasets import owned
+from api.apps.document_updates import clean_values
+from api.apps.envelope import DATA, ApiError, plain
+from api.apps.requests import MetadataFields, id_list, loose_body, schema_body, shown
+from api.apps.retrieval import conditions
+from api.apps.services import services
+from api.db.services.dataset_changes import DatasetChange
+from api.db.services.metadata_edits import DropValue, SetValue, flattened, summary
+
+bp = Blueprint("metadata", __name__)
+bp.before_request(require_caller)
+
+_MAX_EDITS = 1000
+
+
+@bp.get("/datasets/<dataset_id>/metadata/summary")
+def metadata_summary(dataset_id: str) -> Response:
+    tenant_id = caller().tenant_id
+    services().datasets.get(tenant_id, dataset_id)
+    ids = [one for given in request.args.getlist("doc_ids") for one in given.split(",") if one]
+    if not ids:
+        return plain(
+            {"summary": summary(metadata for _, metadata in services().metadata.noted(tenant_id, [dataset_id]))}
+        )
+    _require_own(dataset_id, ids)
+    return plain({"summary": summary(services().metadata.of(tenant_id, ids).values())})
+
+
+@bp.get("/datasets/metadata/flattened")
+def metadata_flattened() -> Response:
+    ids = [one for given in request.args.getlist("dataset_ids") for one in given.split(",") if one]
+    if not ids:
+        raise ApiError(DATA, "Lack of dataset_ids in query parameters: `dataset_ids` is required")
+    for dataset_id in ids:
+        owned(dataset_id)
+    return plain(flattened(services().metadata.noted(caller().tenant_id, ids)))
+
+
+@bp.post("/datasets/<dataset_id>/metadata/update")
+@bp.patch("/datasets/<dataset_id>/documents/metadatas")
+def update(dataset_id: str) -> Response:
+    """Documents that are not named are left alone: a condition chooses among those that are."""
+    tenant_id = caller().tenant_id
+    services().datasets.get(tenant_id, dataset_id)
+    body = loose_body()
+    selector = body.get("selector") or {}
+    if not isinstance(selector, dict):
+        raise ApiError(DATA, "selector must be an object.")
+    updates, deletes = _updates(body), _deletes(body)
+    ids = list(dict.fromkeys(id_list(selector, "document_ids"))) if selector.get("document_ids") else []
+    _require_own(dataset_id, ids)
+    met = conditions(selector, "metadata_condition")
+    if met is not None:
+        meeting = set(services().metadata.documents_meeting(tenant_id, [dataset_id], met))
+        ids = [one for one in ids if one in meeting]
+    return plain({"updated": services().metadata.change(ids, updates, deletes), "matched_docs": len(ids)})
+
+
+@bp.get("/datasets/<dataset_id>/metadata/config")
+@bp.get("/datasets/<dataset_id>/auto_metadata")
+def get_config(dataset_id: str) -> Response:
+    return plain(_config_json(owned(dataset_id).parser_config))
+
+
+@bp.put("/datasets/<dataset_id>/metadata/config")
+@bp.put("/datasets/<dataset_id>/auto_metadata")
+def put_config(dataset_id: str) -> Response:
+    asked = schema_body(MetadataFields)
+    dataset = owned(dataset_id)
+    services().dataset_changes.update(dataset.id, DatasetChange({}, parser_config=asked.model_dump()))
+    return plain(_config_json(asked.model_dump()))
+
+
+def _config_json(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: config.get(key) or [] for key in ("metadata", "built_in_metadata")}
+
+
+def _require_own(dataset_id: str, document_ids: list[str]) -> None:
+    known = services().documents.known(caller().tenant_id, [dataset_id], document_ids)
+    foreign = [one for one in document_ids if one not in known]
+    if foreign:
+        raise ApiError(DATA, f"These documents do not belong to dataset {dataset_id}: {', '.join(map(shown, foreign))}")
+
+
+def _edits(body: Mapping[str, Any], key: str) -> list[Any]:
+    given = body.get(key) or []
+    if not isinstance(given, list):
+        raise ApiError(DATA, f"updates and deletes must be lists: `{key}` is none")
+    if len(given) > _MAX_EDITS:
+        raise ApiError(DATA, f"`{key}` has {len(given)} entries; at most {_MAX_EDITS} are allowed")
+    return given
+
+
+def _updates(body: Mapping[str, Any]) -> list[SetValue]:
+    found = []
+    for one in _edits(body, "updates"):
+        if not isinstance(one, dict) or not isinstance(one.get("key"), str) or not one["key"] or "value" not in one:
+            raise ApiError(DATA, "Each update requires key and value.")
+        _require_storable(one["key"], one["value"])
+        ((key, value),) = clean_values({one["key"]: one["value"]}).items()
+        found.append(SetValue(key, value, one.get("match")))
+    return found
+
+
+def _deletes(body: Mapping[str, Any]) -> list[DropValue]:
+    found = []
+    for one in _edits(body, "deletes"):
+        if not isinstance(one, dict) or not isinstance(one.get("key"), str) or not one["key"]:
+            raise ApiError(DATA, "Each delete requires key.")
+        found.append(DropValue(one["key"], one.get("value")))
+    return found
+
+
+def _require_storable(key: str, value: object) -> None:
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, (str, int, float)) or isinstance(one, bool):
+            raise ApiError(DATA, f"updates {shown(key)}: the type is not supported: {type(one).__name__}")

@@ -1,0 +1,43 @@
+"""The tags of chunks: which a dataset's chunks have, and how many of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from flask import Blueprint, Response, request
+
+from api.apps.auth import caller, require_caller
+from api.apps.datasets import owned
+from api.apps.envelope import DATA, ApiError, plain
+from api.apps.services import services
+
+bp = Blueprint("tags", __name__)
+bp.before_request(require_caller)
+
+
+@bp.get("/datasets/<dataset_id>/tags")
+def list_tags(dataset_id: str) -> Response:
+    return plain(_json(_counts([owned(dataset_id).id])))
+
+
+@bp.get("/datasets/tags/aggregation")
+def aggregate() -> Response:
+    ids = [one for given in request.args.getlist("dataset_ids") for one in given.split(",") if one]
+    if not ids:
+        raise ApiError(DATA, "Lack of dataset_ids in query parameters: `dataset_ids` is required")
+    return plain(_json(_counts([owned(dataset_id).id for dataset_id in dict.fromkeys(ids)])))
+
+
+@bp.put("/datasets/<dataset_id>/tags")
+@bp.delete("/datasets/<dataset_id>/tags")
+def change(dataset_id: str) -> Response:
+    owned(dataset_id)
+    raise ApiError(DATA, "Tags of a whole dataset can't be changed: change `tag_kwd` of its chunks")
+
+
+def _counts(dataset_ids: list[str]) -> Counter[str]:
+    return services().tags.counts(caller().tenant_id, dataset_ids)
+
+
+def _json(counts: Counter[str]) -> list[dict[str, object]]:
+    return [{"value": tag, "count": count} for tag, count in counts.most_common()]

@@ -1,0 +1,129 @@
+"""Jobs: a file in, its parse begun, in one step; and what becomes of it. A job is a document under its own id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.db.database import Rows
+from api.db.models import Document, Knowledgebase
+from api.db.services.account_service import Caller
+from api.db.services.dataset_service import MAX_OFFSET, DatasetService, NewDataset
+from api.db.services.document_changes import DocumentChange, DocumentChanges
+from api.db.services.document_service import DocumentService, NewDocument
+from api.db.services.job_filter import job_condition
+from api.db.services.job_views import JobStatus, JobView, job_views
+from api.db.services.naming import name_key
+from api.db.services.parse_service import ParseService
+from common.errors import Conflict, NotFound
+from common.settings import TaskSettings
+from common.task_state import Priority
+
+DATASET_NAME = "Jobs"
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """`dataset_id` "" is the dataset of this name, which is made where it is missing."""
+
+    file: NewDocument
+    dataset_id: str = ""
+    chunk_method: str | None = None
+    parser_config: Mapping[str, Any] | None = None
+    priority: Priority = Priority.NORMAL
+
+
+@dataclass(frozen=True)
+class JobFilter:
+    page: int = 1
+    page_size: int = 30
+    statuses: tuple[JobStatus, ...] = ()
+    dataset_id: str = ""
+
+
+@dataclass(frozen=True)
+class JobPage:
+    total: int
+    jobs: list[JobView]
+
+
+class JobService:
+    def __init__(
+        self,
+        rows: Rows,
+        datasets: DatasetService,
+        documents: DocumentService,
+        parsing: ParseService,
+        settings: TaskSettings,
+    ) -> None:
+        self._rows = rows
+        self._datasets = datasets
+        self._documents = documents
+        self._parsing = parsing
+        self._changes = DocumentChanges(rows)
+        self._max_attempts = settings.max_attempts
+
+    def create(self, caller: Caller, new: NewJob) -> str:
+        """All of it or nothing; returns the job's id. Raises NotFound for an unknown dataset, and Backlogged."""
+        return self._rows.write(self._create, caller, new, [])
+
+    def get(self, tenant_id: str, job_id: str) -> JobView:
+        """Raises NotFound for a job that is unknown, deleted, or another tenant's."""
+        found = self._rows.read(self._views, Document.select().where(_alive(tenant_id) & (Document.id == job_id)))
+        if not found:
+            raise NotFound(f"there is no job {job_id}")
+        return found[0]
+
+    def page(self, tenant_id: str, wanted: JobFilter) -> JobPage:
+        """The newest first."""
+        return self._rows.read(self._page, tenant_id, wanted)
+
+    def cancel(self, tenant_id: str, job_id: str) -> JobView:
+        """Raises NotFound, and Conflict where there is nothing to cancel any more."""
+        before = self.get(tenant_id, job_id)
+        if not self._parsing.stop([job_id]):
+            now = self.get(tenant_id, job_id) if not before.is_final else before
+            raise Conflict(f"the job can't be cancelled: it is {now.status}")
+        return self.get(tenant_id, job_id)
+
+    def _create(self, caller: Caller, new: NewJob, made: list[str]) -> str:
+        """`made` outlives a transaction that is run again: where that document is there, the commit went through and
+        only its reply was lost."""
+        if made and Document.get_or_none(Document.id == made[-1]) is not None:
+            return made[-1]
+        dataset_id = new.dataset_id or self._own_dataset(caller)
+        (document,) = self._documents.add(caller, dataset_id, [new.file])
+        made.append(document.id)
+        if new.chunk_method is not None or new.parser_config is not None:
+            change = DocumentChange(chunk_method=new.chunk_method, parser_config=new.parser_config)
+            self._changes.update(document.id, change)
+        if new.priority is not Priority.NORMAL:
+            self._rows.execute("UPDATE document SET priority = ? WHERE id = ?", (int(new.priority), document.id))
+        self._parsing.start([document.id])
+        return document.id
+
+    def _own_dataset(self, caller: Caller) -> str:
+        """The tenant's row is locked: of two first jobs, one makes the dataset."""
+        self._rows.rows(f"SELECT id FROM tenant WHERE id = ?{self._rows.for_update}", (caller.tenant_id,))
+        of_tenant = (Knowledgebase.tenant_id == caller.tenant_id) & (Knowledgebase.deleted_ms == 0)
+        found = Knowledgebase.get_or_none(of_tenant & (Knowledgebase.name_key == name_key(DATASET_NAME)))
+        return found.id if found else self._datasets.create(caller, NewDataset(DATASET_NAME)).id
+
+    def _page(self, tenant_id: str, wanted: JobFilter) -> JobPage:
+        query = Document.select().where(_alive(tenant_id))
+        if wanted.dataset_id:
+            query = query.where(Document.kb_id == wanted.dataset_id)
+        if wanted.statuses:
+            query = query.where(job_condition(wanted.statuses))
+        offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)
+        part = query.order_by(Document.create_ms.desc(), Document.id).limit(wanted.page_size).offset(offset)
+        return JobPage(query.count(), self._views(part))
+
+    def _views(self, query: Any) -> list[JobView]:
+        found: Sequence[Document] = list(query)
+        return job_views(self._rows, found, self._max_attempts)
+
+
+def _alive(tenant_id: str) -> Any:
+    return (Document.tenant_id == tenant_id) & (Document.deleted_ms == 0)

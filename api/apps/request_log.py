@@ -15,6 +15,7 @@ from common.ids import new_token
 
 log = logging.getLogger("pagemill.access")
 
+_ALLOWED_HEADERS = "Authorization, Content-Type, X-Request-Id, Idempotency-Key, Last-Event-ID"
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -34,9 +35,9 @@ def _end(response: Response) -> Response:
     response.headers.setdefault("X-Content-Type-Options", "nosniff")
     if request.path.startswith(API_PATHS):
         response.headers["Access-Control-Allow-Origin"] = "*"
-        response.headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, X-Request-Id"
+        response.headers["Access-Control-Allow-Headers"] = _ALLOWED_HEADERS
         response.headers["Access-Control-Allow-Methods"] = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
-        response.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Authorization"
+        response.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Authorization, Location"
     spent_ms = (time.monotonic() - g.started_s) * 1000
     route = request.url_rule.rule if request.url_rule else "(no route)"
     log.info("%s %s %s -> %s in %.1f ms", g.request_id, request.method, route, response.status_code, spent_ms)

@@ -165,6 +165,8 @@ class Document(BaseModel):
             (("tenant_id", "file_digest"), False),
             (("deleted_ms",), False),
             (("kb_id", "visible_seq"), False),
+            (("kb_id", "update_ms"), False),
+            (("tenant_id", "deleted_ms", "create_ms"), False),
         )
 
 

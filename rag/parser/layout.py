@@ -199,8 +199,9 @@ def _part(line: Line, start: int, end: int) -> Line:
         text, right, hyphened = line.text[first:], line.right, line.hyphened
     else:
         text, right, hyphened = line.text[first : spans[end].start].strip(), spans[end - 1].right, False
-    own = tuple([Span(each.left, each.right, each.start - first) for each in spans[start:end]])
+    several = end - start > 1
+    own = tuple([Span(each.left, each.right, each.start - first) for each in spans[start:end]]) if several else ()
     return Line(
         text, left, right, line.top, line.bottom, line.base, line.size,
-        hyphened, own if len(own) > 1 else (), line.bold, line.first, line.count, line.block, line.mono,
+        hyphened, own, line.bold, line.first, line.count, line.block, line.mono,
     )  # fmt: skip

@@ -4,6 +4,7 @@ What of the rows is a table is told by aligned_cells."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -38,7 +39,7 @@ def find_aligned(lines: Sequence[Line], page: int, letters: Letters | None = Non
         if not (gutters and _has_prose(run, gutters)):
             left = _without(left, run)
             yield FoundTable(found, left)
-    if gutters:
+    if gutters and _may_be_within_columns(left, gutters):
         yield from _within_columns(left, gutters, page, letters)
 
 
@@ -51,6 +52,16 @@ def _has_prose(run: Sequence[Row], gutters: Sequence[float]) -> bool:
             if words >= _MIN_LINE_WORDS * len(parts):
                 return True
     return False
+
+
+def _may_be_within_columns(lines: Sequence[Line], gutters: Sequence[float]) -> bool:
+    """Whether a few lines have more stretches than the columns they go over: prose has not."""
+    rows = [
+        line
+        for line in lines
+        if len(line.spans) > 1 + bisect_left(gutters, line.right) - bisect_right(gutters, line.left)
+    ]
+    return len(rows) >= MIN_ROWS - 1
 
 
 def _within_columns(

@@ -4,14 +4,13 @@ Called within a read: any number of documents costs a fixed number of queries a 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from api.db.database import Rows
 from api.db.models import Document
-from api.db.services.document_views import _bad_pages, _facts, _open_tasks, _queue
+from api.db.services.document_facts import facts_of
 from api.db.services.status_facts import OpenTask, StatusFacts
 from api.db.services.status_text import progress_of, status_text
 from common.errors import BY_CODE, Verdict
@@ -98,23 +97,8 @@ class JobView:
 
 def job_views(rows: Rows, found: Sequence[Document], max_attempts: int) -> list[JobView]:
     """In the order of the documents, of however many tenants; a deleted one is told as such."""
-    facts = _facts_of(rows, found, max_attempts)
+    facts = facts_of(rows, found, max_attempts)
     return [_view(row, facts[row.id]) for row in found]
-
-
-def _facts_of(rows: Rows, found: Sequence[Document], max_attempts: int) -> Mapping[str, StatusFacts]:
-    by_tenant: dict[str, list[Document]] = defaultdict(list)
-    for row in found:
-        by_tenant[row.tenant_id].append(row)
-    bad = _bad_pages([row for row in found if row.failed_pages])
-    facts: dict[str, StatusFacts] = {}
-    for documents in by_tenant.values():
-        running = [row for row in documents if row.run == DocumentRun.RUNNING]
-        tasks, queue = _open_tasks(rows, running), _queue(rows, running)
-        for row in documents:
-            known = _facts(row, tasks.get(row.id, ()), queue, max_attempts)
-            facts[row.id] = replace(known, bad_pages=bad.get(row.id, ()))
-    return facts
 
 
 def _view(row: Document, facts: StatusFacts) -> JobView:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tokenizers import Tokenizer
 
+from rag.utils.word_average import NO_SPACES
+
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 _BATCH_CHARS = 200_000
 _MOST_WORDS = 200_000
-# Python parts words at these, and BERT does not.
-_NO_SPACES = "\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029"
 
 
 def token_counter(tokenizer: Tokenizer) -> CountTokens:
@@ -34,7 +34,7 @@ class _Words:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         whole = "".join(texts)
-        if [sign for sign in _NO_SPACES if sign in whole]:
+        if [sign for sign in NO_SPACES if sign in whole]:
             return self._ask(texts)
         parted = [text.split() for text in texts]
         try:

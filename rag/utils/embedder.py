@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 from common.errors import SettingsError
 from common.settings import EmbeddingSettings
 from rag.utils.doc_index import Vectors
+from rag.utils.word_average import WordAverage
 
 POTION = "potion-base-8M"
 POTION_WEIGHTS_SHA256 = "f65d0f325faadc1e121c319e2faa41170d3fa07d8c89abd48ca5358d9a223de2"
@@ -105,17 +106,13 @@ class PackagedEmbedder:
         _bound_threads(settings.threads)
         from model2vec import StaticModel  # half a second of imports: only processes that embed pay it
 
-        # It sets its tokenizer back to `max_length` after every call, while others may be tokenizing.
-        self._model = StaticModel.from_pretrained(folder, max_length=self.max_tokens)
-        self._batch_size = settings.batch_size
+        model = StaticModel.from_pretrained(folder)
+        self._words = WordAverage(load_tokenizer(settings), model.embedding, model.unk_token_id, self.max_tokens)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        vectors = self._model.encode(
-            list(texts), max_length=self.max_tokens, batch_size=self._batch_size, use_multiprocessing=False
-        )
-        return np.ascontiguousarray(vectors, dtype=np.float32)
+        return self._words.embed(texts)
 
 
 def _bound_threads(threads: int) -> None:

@@ -19,6 +19,7 @@ from api.db.services.task_requests import GiveBack
 from common.errors import EmbeddingUnavailable, SettingsError
 from common.settings import ROOT, EmbeddingSettings, Settings, TaskSettings, load
 from rag.svr.retry import decide
+from rag.utils import word_average
 from rag.utils.embedder import PackagedEmbedder, load_tokenizer, model_dir
 from rag.utils.embedders import calls_at_once, embedder_name, open_cache, open_embedder
 from rag.utils.endpoint_http import LONGEST_RETRY_AFTER_S, retry_after_s
@@ -52,6 +53,40 @@ def test_vectors_are_of_length_one_and_near_for_near_texts() -> None:
     assert np.allclose(np.linalg.norm(vectors, axis=1), [1, 1, 1, 0], atol=1e-5)
     assert float(vectors[0] @ vectors[1]) > float(vectors[0] @ vectors[2])
     assert packaged().embed([]).shape == (0, 256)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The mill's wheel turns, turns; and turns!",
+        "MiXeD Case, na\u00efve caf\u00e9s, \u00dcber-stra\u00dfe, e\u0301",
+        "\u6c34\u8f66\u78e8\u574a grinds \u7c89 and \ud55c\uad6d\uc5b4",
+        "tabs\tand\nlines\r\nand\u00a0more\u2003spaces",
+        "feeds\x0cand\x0btabs\x1cgroups\x85next\u2028lines",
+        "nul\x00and\ufffdothers\u200bjoined \U0001f600 smile",
+        "word " * 5000,
+        "supercalifragilisticexpialidocious" * 20,
+        " \n ",
+        "",
+    ],
+)
+def test_vectors_are_those_of_the_models_own_library(text: str) -> None:
+    from model2vec import StaticModel
+
+    model = StaticModel.from_pretrained(model_dir(EmbeddingSettings()))
+    assert model.weights is None and model.token_mapping is None
+    expected = model.encode([text, "another"], max_length=PackagedEmbedder.max_tokens, use_multiprocessing=False)
+    for _ in range(2):  # the second time every word is known
+        assert np.allclose(packaged().embed([text, "another"]), expected, atol=1e-5)
+
+
+def test_words_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_average, "_MOST_WORDS", 3)
+    embedder = PackagedEmbedder(EmbeddingSettings())
+    texts = ["one two", "three four five six seven", "one two"]
+    first, _, again = (embedder.embed([text])[0] for text in texts)
+    assert np.array_equal(first, again)
+    assert np.allclose(embedder.embed(texts), packaged().embed(texts))
 
 
 def test_threads_that_embed_at_once_do_not_cut_each_others_texts() -> None:

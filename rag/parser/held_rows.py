@@ -3,6 +3,7 @@ files: ranges in a row read a file once, and one that comes late or in turns wit
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -60,6 +61,7 @@ class HeldRows(Generic[Row]):
         self._source: RowSource[Row] | None = None
         self._rows: Iterator[Row] = iter(())
         self._position = 0
+        atexit.register(self._drop)
 
     def rows(self, path: Path, encoding: str, first: int) -> Iterator[Row]:
         """The rows from `first` on, counted from 0. Raises what the source does, and then starts over."""

@@ -46,6 +46,16 @@ class ServerSettings(_Section):
     receive_timeout_s: Positive = Field(15, description="A client that sends nothing for so long is cut off.")
     max_body_mb: Positive = Field(1024, description="Largest request body, in MiB.")
     max_files_per_upload: Positive = Field(256, description="Most files in one upload call.")
+    max_json_mb: Positive = Field(32, description="Largest JSON body, in MiB.")
+    max_ids: int = Field(30_000, ge=1, le=30_000, description="Most ids in one list of a call.")
+    max_question_chars: Positive = Field(65_535, description="Longest question of a search, in characters.")
+    requests_per_minute: int = Field(
+        0, ge=0, description="Requests of one API key or login in a minute; more get 429. 0: any number."
+    )
+    request_burst: Positive = Field(300, description="Requests that may come at once before that rate holds.")
+    failed_logins_per_minute: int = Field(
+        10, ge=0, description="Wrong keys and passwords in a minute, by address and by e-mail; 0: any number."
+    )
 
 
 class DatabaseSettings(_Section):
@@ -186,6 +196,23 @@ class RelaySettings(_Section):
     window: Positive = Field(2, description="Tasks that stand in the streams at least, where there are more.")
 
 
+class WebhookSettings(_Section):
+    allow_private: bool = Field(False, description="Deliver also to private addresses, such as those of this network.")
+    timeout_s: float = Field(10.0, gt=0, le=20, description="How long a webhook's receiver may take to answer.")
+    retries_s: str = Field(
+        "60, 300, 1800, 7200, 21600",
+        pattern=r"^\s*\d+(\.\d+)?(\s*,\s*\d+(\.\d+)?)*\s*$",
+        max_length=200,
+        description="Seconds before each further try of a delivery, with jitter; after the last it is given up.",
+    )
+    max_concurrent: Positive = Field(8, description="Webhooks that are delivered to at once.")
+    keep_h: PositiveFloat = Field(168.0, description="Hours that the log of deliveries is kept.")
+
+    @property
+    def waits_s(self) -> tuple[float, ...]:
+        return tuple(float(part) for part in self.retries_s.split(","))
+
+
 class LogSettings(_Section):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is written.")
     format: Literal["text", "json"] = Field("text", description="Lines for people, or one JSON object a line.")
@@ -206,6 +233,7 @@ class Settings(_Section):
     tasks: TaskSettings = TaskSettings()
     parser: ParserSettings = ParserSettings()
     relay: RelaySettings = RelaySettings()
+    webhooks: WebhookSettings = WebhookSettings()
     log: LogSettings = LogSettings()
 
     @property

@@ -20,6 +20,7 @@ from api.apps import (
     ingestions,
     job_events,
     jobs,
+    limits,
     metadata,
     models,
     older,
@@ -35,6 +36,7 @@ from api.apps import (
     toc,
     uploads,
     users,
+    webhooks,
 )
 from api.apps.services import Services, provide
 
@@ -50,6 +52,7 @@ def create_app(services: Services) -> Flask:
     app.json.ensure_ascii = False
     request_log.register(app)
     envelope.register(app)
+    limits.register(app, services.settings.server)
     uploads.register(app, services.settings.server)
     job_events.register(app, services)
     for blueprint in (
@@ -73,6 +76,7 @@ def create_app(services: Services) -> Flask:
         tasks.bp,
         jobs.bp,
         job_events.bp,
+        webhooks.bp,
         models.bp,
         files.bp,
         users.open_bp,

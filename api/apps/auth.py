@@ -23,8 +23,17 @@ def require_caller() -> None:
     key = given_key()
     if not key:
         raise Unauthorized("no API key was given")
+    sign_in_by(key)
+
+
+def sign_in_by(key: str) -> None:
+    """Raises Unauthorized, and leaves a note of it for the count of wrong keys: a WebSocket is told by no status."""
     known = services().accounts if key.startswith(KEY_PREFIX) else services().sessions
-    g.caller = known.caller_of(key)
+    try:
+        g.caller = known.caller_of(key)
+    except Unauthorized:
+        g.is_refused = True
+        raise
 
 
 def given_key() -> str:

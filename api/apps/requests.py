@@ -16,12 +16,12 @@ from werkzeug.exceptions import BadRequest
 
 from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
 from api.apps.parser_config import MAX_CHARS, ParserConfig, Strict
+from api.apps.sizes import max_json_bytes, require_count, require_sizes
 from api.db.services.file_names import has_control_characters, require_file_name
 from common.errors import InvalidInput
 
 M = TypeVar("M", bound=BaseModel)
 
-_MAX_JSON_BYTES = 32 * 1024 * 1024
 _MAX_SHOWN = 128
 MAX_PAGE_SIZE = 100
 MAX_IDS = 30_000
@@ -133,6 +133,7 @@ def schema_body(model: type[M]) -> M:
         raise ApiError(ARGUMENT, _MALFORMED) from exc
     if not isinstance(payload, dict):
         raise ApiError(ARGUMENT, f"Invalid request payload: expected object, got {type(payload).__name__}")
+    require_sizes(payload)
     return _validated(model, payload)
 
 
@@ -148,17 +149,20 @@ def query(model: type[M]) -> M:
 
 def loose_body() -> dict[str, Any]:
     """The body of a route that RAGFlow does not validate: a JSON object, or a form; {} where there is none."""
-    request.max_content_length = _MAX_JSON_BYTES
+    request.max_content_length = max_json_bytes()
     if not request.get_data():
         return {}
     if request.is_json:
         payload = _json()
         if not isinstance(payload, dict):
             raise ApiError(UNCAUGHT, "JSON payload must be an object")
+        require_sizes(payload)
         return payload
     if not request.form:
         raise ApiError(UNCAUGHT, "Request body is not a valid form payload")
-    return {key: given if len(given) > 1 else given[0] for key, given in request.form.lists()}
+    fields = {key: given if len(given) > 1 else given[0] for key, given in request.form.lists()}
+    require_sizes(fields)
+    return fields
 
 
 def id_list(body: Mapping[str, Any], key: str) -> list[str]:
@@ -168,8 +172,7 @@ def id_list(body: Mapping[str, Any], key: str) -> list[str]:
         raise ApiError(DATA, f"`{key}` is required")
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         raise ApiError(DATA, f"`{key}` should be a list of strings")
-    if len(given) > MAX_IDS:
-        raise ApiError(ARGUMENT, f"`{key}` has {len(given)} entries; at most {MAX_IDS} are allowed in one call")
+    require_count(key, given)
     return [text(one) for one in given]
 
 
@@ -208,7 +211,7 @@ def shown(value: object) -> str:
 
 def _json() -> Any:
     """Strictly: NaN and Infinity are no JSON, and whoever is shown them later could not read the answer."""
-    request.max_content_length = _MAX_JSON_BYTES
+    request.max_content_length = max_json_bytes()
     try:
         return json.loads(request.get_data(), parse_constant=_no_constant)
     except (ValueError, RecursionError) as exc:

@@ -27,6 +27,8 @@ from api.db.services.session_service import SessionService
 from api.db.services.tag_service import TagService
 from api.db.services.task_lookup import TaskLookup
 from api.db.services.user_service import UserService
+from api.db.services.webhook_deliveries import WebhookDeliveries
+from api.db.services.webhook_service import WebhookService
 from common.settings import Settings
 from rag.flow.token_counter import token_counter
 from rag.utils.doc_index import DocIndex
@@ -97,6 +99,14 @@ class Services:
     @cached_property
     def tasks(self) -> TaskLookup:
         return TaskLookup(self.datasets.rows)
+
+    @cached_property
+    def webhooks(self) -> WebhookService:
+        return WebhookService(self.datasets.rows)
+
+    @cached_property
+    def webhook_deliveries(self) -> WebhookDeliveries:
+        return WebhookDeliveries(self.datasets.rows)
 
 
 def provide(app: Flask, box: Services) -> None:

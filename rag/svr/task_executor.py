@@ -26,6 +26,7 @@ from api.db.services.stale_service import StaleService
 from api.db.services.task_plan import ModelTraits
 from api.db.services.task_requests import Renew
 from api.db.services.task_service import Limits, TaskService
+from api.db.services.webhook_deliveries import WebhookDeliveries
 from common.errors import Outage
 from common.settings import Settings
 from common.version import VERSION
@@ -41,6 +42,7 @@ from rag.svr.relay import Relay, RelayConfig
 from rag.svr.rows_thread import RowsThread
 from rag.svr.running import RunningConfig, RunningTasks
 from rag.svr.sweeper import Sweeper, SweeperConfig
+from rag.svr.webhook_sender import SenderConfig, WebhookSender
 from rag.svr.worker import WorkerParts
 from rag.utils.doc_indexes import open_index
 from rag.utils.embedders import calls_at_once, open_cache, open_embedder
@@ -161,7 +163,8 @@ class Executor:
         purging = PurgeService(rows, self._settings.tasks)
         pictures = PictureCache(self._settings.pictures_dir)
         sweeper = Sweeper(sweeping, roles, StaleService(rows), purging, parts.index, parts.store, messages, pictures)
-        return [heartbeat.run, relay.run, reaper.run, sweeper.run, listen_for_cancels]
+        sender = WebhookSender(SenderConfig(self._settings.webhooks, self._owner), roles, WebhookDeliveries(rows))
+        return [heartbeat.run, relay.run, reaper.run, sweeper.run, sender.run, listen_for_cancels]
 
     async def _run_loop(self, loop: Callable[[threading.Event], None], rows: Rows) -> None:
         """A loop in a thread of its own, ended by `_stop_loops`; a thread can't be cancelled."""

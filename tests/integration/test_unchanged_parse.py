@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +93,16 @@ def test_another_model_behind_the_same_name_is_another_parse(world: RestWorld, p
     moved = replace(traits, url="https://elsewhere/v1")
     for model, settled in ((moved, []), (traits, [parsed[1]])):
         assert UnchangedParse(world.rows, world.index, TaskSettings(), model).settle([parsed[1]]) == settled
+
+
+def test_it_is_told_to_webhooks(world: RestWorld, parsed: tuple[str, str]) -> None:
+    made = {"url": "https://example.org/hook", "events": ["done"]}
+    hook = world.call("POST", "/webhooks", json=made).get_json()["webhook_id"]
+    for ends in (1, 2):
+        time.sleep(0.002)  # two parses do not end in one millisecond
+        assert parse(world, *parsed) == "DONE"
+        deliveries = world.call("GET", f"/webhooks/{hook}/deliveries").get_json()["deliveries"]
+        assert [one["event"] for one in deliveries] == ["done"] * ends
 
 
 @pytest.mark.parametrize(

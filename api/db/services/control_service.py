@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from api.db.database import Rows
-from api.db.services import document_sql, task_control, task_sql
+from api.db.services import document_sql, task_control, task_sql, webhook_outcomes
 from api.db.services.parse_service import Doorbell
 from api.db.services.task_sql import DocumentKey
 from common.settings import TaskSettings
@@ -110,7 +110,7 @@ class ControlService:
         """A tombstone, without a name so that the name is free again."""
         running, cancel = int(DocumentRun.RUNNING), int(DOCUMENT_TRANSITIONS["cancel"].target)
         found = self._rows.rows(
-            "SELECT kb_id, chunk_count, token_count FROM document WHERE id = ? AND deleted_ms = 0", (doc_id,)
+            "SELECT run, kb_id, chunk_count, token_count FROM document WHERE id = ? AND deleted_ms = 0", (doc_id,)
         )
         if not found:
             return False
@@ -119,7 +119,9 @@ class ControlService:
             f" run = CASE WHEN run = {running} THEN {cancel} ELSE run END, open_tasks = 0 WHERE id = ?",
             (doc_id,),
         )
-        kb_id, chunks, tokens = found[0]
+        run, kb_id, chunks, tokens = found[0]
+        if run == running:
+            webhook_outcomes.record(self._rows, doc_id, webhook_outcomes.Outcome.CANCELLED)
         self._rows.execute(
             "UPDATE knowledgebase SET document_count = document_count - 1, chunk_count = chunk_count - ?,"
             " token_count = token_count - ? WHERE id = ?",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from api.db.database import Rows
 from api.db.services.task_requests import NewRange
 from api.db.services.task_sql import DocumentKey, mark_stale, marks
+from api.db.services.webhook_outcomes import Outcome, record
 from common.task_state import DOCUMENT_TRANSITIONS, DocumentRun, from_states_sql, set_state_sql
 
 WHOLE_DOCUMENT = NewRange(0, 0, "")
@@ -137,6 +138,7 @@ def flip(rows: Rows, doc_id: str, generation: int, visible_seq: int, keep_ms: in
         f" WHERE id = ? AND generation = ? AND {from_states_sql(transition, 'run')}",
         (visible_seq, doc_id, generation),
     )
+    record(rows, doc_id, Outcome.DONE)
     if active not in (0, generation):
         mark_stale(rows, DocumentKey(tenant_id, kb_id, doc_id, active, priority))
 
@@ -164,6 +166,7 @@ def fail(rows: Rows, doc_id: str, generation: int, code: str, message: str, keep
         f" WHERE id = ? AND generation = ? AND {from_states_sql(transition, 'run')}",
         (code, message, doc_id, generation),
     )
+    record(rows, doc_id, Outcome.FAILED)
 
 
 def _count_in_dataset(rows: Rows, doc_id: str) -> None:

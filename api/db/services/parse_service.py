@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from api.db.database import Rows
-from api.db.services import task_control, task_sql
+from api.db.services import task_control, task_sql, webhook_outcomes
 from api.db.services.document_sql import WHOLE_DOCUMENT
 from api.db.services.known_file import known_file
 from api.db.services.task_plan import ModelTraits
@@ -76,9 +76,12 @@ class ParseService:
 
     def stop(self, doc_ids: Sequence[str]) -> list[str]:
         """Cancel the running parse of each document. Returns the ids of those that were running."""
+        return self._stop_in_slices(doc_ids, is_outcome=True)
+
+    def _stop_in_slices(self, doc_ids: Sequence[str], *, is_outcome: bool) -> list[str]:
         stopped: dict[str, list[str]] = {}
         for part in _slices(doc_ids):
-            self._rows.write(self._stop_all, part, stopped)
+            self._rows.write(self._stop_all, part, stopped, is_outcome)
         tasks = [task_id for at_work in stopped.values() for task_id in at_work]
         if tasks:
             self._rows.after_commit(partial(self._bell.tasks_cancelled, tasks))
@@ -106,7 +109,7 @@ class ParseService:
             (PARSER_VERSION,),
         )
         doc_ids = [row[0] for row in found]
-        self.stop(doc_ids)
+        self._stop_in_slices(doc_ids, is_outcome=False)
         return self._start_in_slices(doc_ids)
 
     def _start_all(self, doc_ids: Sequence[str], begun: dict[str, str]) -> list[str]:
@@ -150,13 +153,15 @@ class ParseService:
         )
         return task_ids[0]
 
-    def _stop_all(self, doc_ids: Sequence[str], stopped: dict[str, list[str]]) -> None:
+    def _stop_all(self, doc_ids: Sequence[str], stopped: dict[str, list[str]], is_outcome: bool) -> None:
         """Stops what runs. `stopped`, with the ids of each document's tasks that were at work, outlives a transaction
-        that is run again, like `begun`."""
+        that is run again, like `begun`. What begins anew at once is no outcome to tell."""
         task_sql.lock_documents(self._rows, doc_ids)
         for doc_id in doc_ids:
             if self._stop(doc_id):
                 stopped[doc_id] = task_control.cancel_open_tasks(self._rows, doc_id, self._keep_ms)
+                if is_outcome:
+                    webhook_outcomes.record(self._rows, doc_id, webhook_outcomes.Outcome.CANCELLED)
             elif not (self._rows.is_in_doubt and self._is_stopped(doc_id)):
                 stopped.pop(doc_id, None)  # an earlier try was rolled back, and now it is too late
 

@@ -14,6 +14,7 @@ from api.db.services import task_sql
 from api.db.services.known_file import known_file
 from api.db.services.task_plan import ModelTraits
 from api.db.services.task_sql import DocumentKey
+from api.db.services.webhook_outcomes import Outcome, record
 from common.errors import IndexUnavailable
 from common.settings import TaskSettings
 from common.task_state import DocumentRun, TaskState, TaskType, chunk_task_no
@@ -44,7 +45,7 @@ class UnchangedParse:
         """End the parse of those documents of which nothing has changed. Returns their ids."""
         whole = [found for doc_id in doc_ids if (found := self._rows.read(self._find_whole, doc_id))]
         there = [document for document in whole if self._is_there(document)]
-        return self._rows.write(self._end_all, there) if there else []
+        return self._rows.write(self._end_all, there, self._rows.read(self._rows.clock)) if there else []
 
     def _find_whole(self, doc_id: str) -> _Whole | None:
         if not self._rows.rows(f"SELECT 1 FROM document WHERE id = ? AND {_UNTOUCHED}", (doc_id,)):
@@ -72,21 +73,25 @@ class UnchangedParse:
             return False
         return {(tally.task_no, tally.claim_no): tally.count for tally in found} == document.claims
 
-    def _end_all(self, documents: Sequence[_Whole]) -> list[str]:
+    def _end_all(self, documents: Sequence[_Whole], now_ms: int) -> list[str]:
+        """`now_ms` outlives a transaction that is run again: a parse that has ended then has ended by this call."""
         task_sql.lock_documents(self._rows, [document.key.doc_id for document in documents])
-        return [document.key.doc_id for document in documents if self._end(document)]
+        return [document.key.doc_id for document in documents if self._end(document, now_ms)]
 
-    def _end(self, document: _Whole) -> bool:
+    def _end(self, document: _Whole, now_ms: int) -> bool:
         """The document may have been stopped, deleted or parsed by somebody else since it was looked at."""
-        now = self._rows.now_ms
+        doc_id, generation = document.key.doc_id, document.key.generation
         won = self._rows.execute(
-            f"UPDATE document SET begin_ms = {now}, end_ms = {now}, update_ms = {now}, reused_tasks = total_tasks"
-            f" WHERE id = ? AND generation = ? AND {_UNTOUCHED}",
-            (document.key.doc_id, document.key.generation),
+            f"UPDATE document SET begin_ms = ?, end_ms = ?, update_ms = {self._rows.now_ms}, reused_tasks = total_tasks"
+            f" WHERE id = ? AND generation = ? AND end_ms < ? AND {_UNTOUCHED}",
+            (now_ms, now_ms, doc_id, generation, now_ms),
         ).rowcount
         if won:
             task_sql.add_events(self._rows, [self._event(document)])
-        return bool(won)
+            record(self._rows, doc_id, Outcome.DONE)
+            return True
+        which = f"SELECT 1 FROM document WHERE id = ? AND generation = ? AND end_ms = ? AND {_UNTOUCHED}"
+        return bool(self._rows.rows(which, (doc_id, generation, now_ms)))
 
     def _event(self, document: _Whole) -> task_sql.Event:
         key = document.key

@@ -1,0 +1,102 @@
+"""Webhooks: where the outcomes of jobs are told to, and the log of what was. Plain HTTP statuses; what is refused is a
+problem (problems.py). The sending is an executor's (rag/svr/webhook_sender.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, jsonify
+from werkzeug.exceptions import MethodNotAllowed
+
+from api.apps import problems
+from api.apps.auth import caller, require_caller
+from api.apps.requests import page_number, page_size
+from api.apps.services import services
+from api.apps.webhook_requests import new_webhook
+from api.db.services.webhook_deliveries import DeliveryState, LoggedDelivery, rfc3339
+from api.db.services.webhook_service import Webhook
+
+bp = Blueprint("job_webhooks", __name__)
+bp.before_request(require_caller)
+problems.register(bp)
+
+
+@bp.post("/webhooks")
+def create() -> tuple[Response, int, dict[str, str]]:
+    new = new_webhook(allow_private=services().settings.webhooks.allow_private)
+    if new.dataset_id:
+        services().datasets.get(caller().tenant_id, new.dataset_id)
+    made, secret = services().webhooks.create(caller().tenant_id, new)
+    shown = _webhook_json(made)
+    return jsonify(shown | {"secret": secret}), 201, {"Location": shown["links"]["self"]}
+
+
+@bp.get("/webhooks")
+def list_all() -> Response:
+    return jsonify({"webhooks": [_webhook_json(one) for one in services().webhooks.list_all(caller().tenant_id)]})
+
+
+@bp.get("/webhooks/<webhook_id>")
+def get(webhook_id: str) -> Response:
+    return jsonify(_webhook_json(services().webhooks.get(caller().tenant_id, webhook_id)))
+
+
+@bp.delete("/webhooks/<webhook_id>")
+def delete(webhook_id: str) -> tuple[str, int]:
+    services().webhooks.delete(caller().tenant_id, webhook_id)
+    return "", 204
+
+
+@bp.get("/webhooks/<webhook_id>/deliveries")
+def deliveries(webhook_id: str) -> Response:
+    services().webhooks.get(caller().tenant_id, webhook_id)
+    page, size = page_number(), page_size()
+    total, found = services().webhook_deliveries.page(webhook_id, page, size)
+    shown = [_delivery_json(one) for one in found]
+    return jsonify({"total": total, "page": page, "page_size": size, "deliveries": shown})
+
+
+@bp.post("/webhooks/<webhook_id>/deliveries/<delivery_id>/redeliver")
+def redeliver(webhook_id: str, delivery_id: str) -> tuple[Response, int]:
+    services().webhooks.get(caller().tenant_id, webhook_id)
+    return jsonify(_delivery_json(services().webhook_deliveries.redeliver(webhook_id, delivery_id))), 202
+
+
+@bp.route("/webhooks", methods=["PUT", "PATCH", "DELETE"])
+def refuse_for_all() -> Response:
+    raise MethodNotAllowed(["GET", "POST"])
+
+
+@bp.route("/webhooks/<webhook_id>", methods=["POST", "PUT", "PATCH"])
+def refuse_for_one(webhook_id: str) -> Response:
+    raise MethodNotAllowed(["GET", "DELETE"])
+
+
+def _webhook_json(webhook: Webhook) -> dict[str, Any]:
+    path = f"/api/v1/webhooks/{webhook.id}"
+    return {
+        "webhook_id": webhook.id,
+        "url": webhook.url,
+        "dataset_id": webhook.dataset_id or None,
+        "events": [str(event) for event in webhook.events],
+        "created_at": rfc3339(webhook.create_ms),
+        "links": {"self": path, "deliveries": f"{path}/deliveries"},
+    }
+
+
+def _delivery_json(one: LoggedDelivery) -> dict[str, Any]:
+    return {
+        "delivery_id": one.told.id,
+        "event": str(one.told.outcome),
+        "job_id": one.told.document_id,
+        "document_id": one.told.document_id,
+        "dataset_id": one.told.dataset_id,
+        "generation": one.told.generation,
+        "state": one.state.name.lower(),
+        "attempts": one.attempts,
+        "status": one.status or None,
+        "error": one.problem or None,
+        "created_at": rfc3339(one.told.create_ms),
+        "last_try_at": rfc3339(one.last_ms) if one.last_ms else None,
+        "next_try_at": rfc3339(one.next_ms) if one.state is DeliveryState.WAITING else None,
+    }

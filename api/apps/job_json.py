@@ -31,9 +31,9 @@ def job_json(job: JobView) -> dict[str, Any]:
         "error": _error(job),
         "priority": Priority(job.priority).name.lower(),
         "size_bytes": job.size_bytes,
-        "created_at": _time(job.create_ms),
-        "started_at": _time(job.begin_ms),
-        "ended_at": _time(job.end_ms) if job.is_final else None,
+        "created_at": time_text(job.create_ms),
+        "started_at": time_text(job.begin_ms),
+        "ended_at": time_text(job.end_ms) if job.is_final else None,
         "links": _links(job),
     }
 
@@ -66,7 +66,7 @@ def _chunks_path(job: JobView) -> str:
     return f"/api/v1/datasets/{job.dataset_id}/documents/{job.id}/chunks"
 
 
-def _time(epoch_ms: int) -> str | None:
+def time_text(epoch_ms: int) -> str | None:
     """RFC 3339, in UTC."""
     if not epoch_ms:
         return None

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from pathlib import Path
 from threading import BoundedSemaphore
 
 import msgspec
 from flask import Blueprint, Response, request
+from PIL import Image
 
 from api.apps.auth import caller, require_caller
-from api.apps.envelope import ARGUMENT, ApiError
+from api.apps.envelope import ARGUMENT, ApiError, plain
 from api.apps.services import services
 from api.db.services.document_views import DocumentView
 from api.db.services.task_plan import read_options
 from common.errors import Backlogged
 from rag.flow.digest import password_mark
 from rag.parser.blocks import Box
-from rag.parser.picture_process import MAX_WIDTH, MIN_WIDTH, Shot, draw_one
+from rag.parser.picture_process import MAX_WIDTH, MIN_WIDTH, SCALE_KEY, Shot, draw_one
 from rag.utils.picture_cache import PictureCache
 
 bp = Blueprint("pictures", __name__)
 bp.before_request(require_caller)
 
 # Raise it whenever the picture of an unchanged file may change: it goes into names and ETags.
-_VERSION = 1
+_VERSION = 2
 _WIDTH = 900
 _MAX_NUMBER = 1_000_000
 _MAX_PART_CHARS = 1000
@@ -72,6 +74,27 @@ def _number(key: str) -> int:
 
 def _width(default: int) -> int:
     return max(MIN_WIDTH, min(MAX_WIDTH, _number("width"))) if request.args.get("width") else default
+
+
+@bp.get("/datasets/<dataset_id>/documents/<document_id>/pages/<int:page>")
+def page_facts(dataset_id: str, document_id: str, page: int) -> Response:
+    """How large a page is, in the points that places of chunks are told in; its picture is drawn by then."""
+    document = _document(dataset_id, document_id)
+    if page > _MAX_NUMBER:
+        raise ApiError(ARGUMENT, f"`page` should be a number up to {_MAX_NUMBER}")
+    shot = Shot("", page=page, width=_width(_WIDTH))
+    password = read_options(document.parser_config).password
+    data = _drawn(document, shot, password, _name(shot, password, document.file_digest))
+    width, height = _points(data)
+    address = f"/api/v1/datasets/{dataset_id}/documents/{document_id}/pages/{page}.png?width={shot.width}"
+    facts = {"page": page, "page_count": document.page_count, "width": width, "height": height, "picture": address}
+    return plain(facts)
+
+
+def _points(png: bytes) -> tuple[float, float]:
+    with Image.open(io.BytesIO(png), formats=("PNG",)) as picture:
+        scale = float(picture.info[SCALE_KEY])
+        return round(picture.width / scale, 2), round(picture.height / scale, 2)
 
 
 def _send(document: DocumentView, shot: Shot) -> Response:

@@ -12,6 +12,7 @@ from flask import Flask, current_app
 from api.db.services.account_service import AccountService
 from api.db.services.chunk_edits import ChunkEdits
 from api.db.services.chunk_notes import ChunkNotes
+from api.db.services.chunk_reading import ChunkReading
 from api.db.services.chunk_service import ChunkService
 from api.db.services.control_service import ControlService
 from api.db.services.dataset_changes import DatasetChanges
@@ -71,6 +72,10 @@ class Services:
     @cached_property
     def chunk_notes(self) -> ChunkNotes:
         return ChunkNotes(self.datasets.rows)
+
+    @cached_property
+    def chunk_reading(self) -> ChunkReading:
+        return ChunkReading(self.datasets.rows, self.index)
 
     @cached_property
     def dataset_changes(self) -> DatasetChanges:

@@ -22,13 +22,14 @@ import msgspec
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 from PIL import Image, ImageOps
+from PIL.PngImagePlugin import PngInfo
 
 from common.errors import EncryptedFile, InvalidInput, PagemillError, PagesOutside, UnreadableFile
 from common.process import die_with_parent
 from rag.parser import kinds
 from rag.parser.blocks import Box, FileKind
 from rag.parser.picture_parts import read_part
-from rag.parser.picture_process import MAX_WIDTH, Made, PictureRequest, Refused, Shot
+from rag.parser.picture_process import MAX_WIDTH, SCALE_KEY, Made, PictureRequest, Refused, Shot
 
 MAX_PIXELS = 12_000_000
 _MAX_SOURCE_PIXELS = 100_000_000
@@ -55,12 +56,19 @@ def answers(request: PictureRequest) -> Iterator[Made | Refused]:
             for shot in request.shots:
                 try:
                     picture, scale = draw(shot)
-                    picture.save(shot.out, "PNG", compress_level=4)
+                    picture.save(shot.out, "PNG", compress_level=4, pnginfo=_note(scale))
                     yield Made(scale)
                 except PagemillError as exc:
                     yield Refused(exc.code, exc.public_message)
     except PagemillError as exc:
         yield from (Refused(exc.code, exc.public_message) for _ in request.shots)
+
+
+def _note(scale: float) -> PngInfo:
+    """In the file, so that it tells how large the page is that it shows."""
+    note = PngInfo()
+    note.add_text(SCALE_KEY, repr(scale))
+    return note
 
 
 @contextmanager

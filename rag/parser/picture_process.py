@@ -17,6 +17,8 @@ from rag.parser.blocks import Box
 MIN_WIDTH = 64
 MAX_WIDTH = 2000
 BOX_DPI = 150
+# The text of a PNG under which the pixels of a point of the page stand.
+SCALE_KEY = "pagemill scale"
 # Not from the settings: their libraries take longer to load than a page to draw.
 _ROOT = Path(__file__).resolve().parents[2]
 _START_S = 20.0

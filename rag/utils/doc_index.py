@@ -116,6 +116,17 @@ class ChunkPage:
 
 
 @dataclass(frozen=True)
+class ChunkPlace:
+    """Where a chunk stands, without its text; fields as of ChunkRecord."""
+
+    id: str
+    task_no: int
+    claim_no: int
+    page: int
+    positions: tuple[tuple[int, int, int, int, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Tally:
     """How many chunks the index holds of one claim."""
 
@@ -155,6 +166,9 @@ class DocIndex(Protocol):
 
     def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
         """In order of (page, task_no, ordinal, id)."""
+
+    def places(self, scope: Scope) -> Sequence[ChunkPlace]:
+        """Where every chunk in the scope stands, in the same order."""
 
     def make_durable(self, sequence: int) -> None:
         """Return once the write with this number survives a power cut."""

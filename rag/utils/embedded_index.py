@@ -16,7 +16,7 @@ from common.settings import IndexSettings
 from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
 from rag.utils import embedded_writes as writes
-from rag.utils.doc_index import ChunkPage, ChunkRecord, Hit, Query, Scope, Tally, Vectors
+from rag.utils.doc_index import ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.embedded_bell import ring
 from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark
 from rag.utils.embedded_search import Searches
@@ -96,6 +96,10 @@ class EmbeddedIndex:
     def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
         with _translated(), self._database.reading() as link:
             return reads.page(link, scope, offset, limit)
+
+    def places(self, scope: Scope) -> Sequence[ChunkPlace]:
+        with _translated(), self._database.reading() as link:
+            return reads.chunk_places(link, scope)
 
     def make_durable(self, sequence: int) -> None:
         with _translated():

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rag.utils.doc_index import ChunkPage, ChunkRecord, Scope, Tally, Vectors
+from rag.utils.doc_index import ChunkPage, ChunkPlace, ChunkRecord, Scope, Tally, Vectors
 from rag.utils.embedded_log import NO_EXTRA, Extra, Rows, TextRow
 
 _COLUMNS = (
@@ -65,6 +65,22 @@ def page(link: sqlite3.Connection, scope: Scope, offset: int, limit: int) -> Chu
     rows = [row for (row,) in found]
     records = by_row(link, rows)
     return ChunkPage(count(link, scope), [records[row] for row in rows])
+
+
+def chunk_places(link: sqlite3.Connection, scope: Scope) -> list[ChunkPlace]:
+    number = dataset_number(link, scope.tenant_id, scope.dataset_id)
+    if number is None:
+        return []
+    where, values = condition(scope, number)
+    found = link.execute(
+        f"SELECT c.id, c.task_no, c.claim_no, c.page, c.extra FROM chunk c WHERE {where}"
+        " ORDER BY c.page, c.task_no, c.ordinal, c.id",
+        values,
+    )
+    return [
+        ChunkPlace(id_, task_no, claim_no, page, _decode_extra(extra).positions if extra else ())
+        for id_, task_no, claim_no, page, extra in found
+    ]
 
 
 def everything(link: sqlite3.Connection, scope: Scope) -> tuple[list[ChunkRecord], Vectors]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from common.settings import IndexSettings
 from rag.utils.chunk_input import checked_vectors, last_places
-from rag.utils.doc_index import ChunkPage, ChunkRecord, Hit, Query, Scope, Tally, Vectors
+from rag.utils.doc_index import ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.es_link import Link
 from rag.utils.es_migration import Migration
 from rag.utils.es_places import Places
@@ -73,6 +73,9 @@ class ElasticIndex:
 
     def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
         return self._reads.page(scope, offset, limit)
+
+    def places(self, scope: Scope) -> Sequence[ChunkPlace]:
+        return self._reads.chunk_places(scope)
 
     def make_durable(self, sequence: int) -> None:
         """Nothing to do: Elasticsearch answers a write when its translog is synced (conf/es_mapping.json)."""

@@ -10,7 +10,7 @@ import numpy as np
 from elasticsearch import Elasticsearch
 
 from rag.utils.chunk_input import unit
-from rag.utils.doc_index import ChunkPage, ChunkRecord, Scope, Tally, Vectors
+from rag.utils.doc_index import ChunkPage, ChunkPlace, ChunkRecord, Scope, Tally, Vectors
 from rag.utils.es_link import Link
 from rag.utils.es_places import Place, Places, names
 from rag.utils.es_query import READING_ORDER, WRITING_ORDER, Clause, scope_query
@@ -22,6 +22,7 @@ _PASSED_AT_ONCE = 10_000
 # A page that ends further back is reached by passing over those before it.
 _DEEP = 100_000
 _KEEP_OPEN = "2m"
+_PLACE = ("id", "task_no", "claim_no", "page", "rest.positions")
 _CLAIM = ("dataset_id", "document_id", "generation", "task_no", "claim_no")
 Claim = tuple[str, str, int, int, int]
 
@@ -66,11 +67,20 @@ class Reads:
                 found = _deep_page(client, places, query, offset, limit)
         return ChunkPage(total, [decoded(hit["_source"]) for hit in found])
 
+    def chunk_places(self, scope: Scope) -> list[ChunkPlace]:
+        places = self._refreshed(scope.tenant_id)
+        if not places:
+            return []
+        with self._link.asking() as client, _snapshot(client, places) as pit:
+            wanted = {"includes": list(_PLACE)}
+            pages = _pages(client, pit, scope_query(scope), READING_ORDER, _PASSED_AT_ONCE, wanted=wanted)
+            return [_place(hit["_source"]) for page in pages for hit in page]
+
     def everything(self, scope: Scope) -> tuple[list[ChunkRecord], Vectors]:
         """Of a dataset, whose vectors are all of one length."""
         for place in self._refreshed(scope.tenant_id):
             with self._link.asking() as client, _snapshot(client, [place]) as pit:
-                pages = _pages(client, pit, scope_query(scope), WRITING_ORDER, _AT_ONCE, whole=True)
+                pages = _pages(client, pit, scope_query(scope), WRITING_ORDER, _AT_ONCE, wanted=True)
                 sources = [hit["_source"] for page in pages for hit in page]
             if sources:
                 return [decoded(source) for source in sources], unit(decoded_vectors(sources, place.dimension))
@@ -87,6 +97,13 @@ class Reads:
     def _refreshed(self, tenant_id: str) -> tuple[Place, ...]:
         self._refreshes.make_findable(tenant_id)
         return self._places.of(tenant_id, now=False)
+
+
+def _place(source: Mapping[str, Any]) -> ChunkPlace:
+    positions = source.get("rest", {}).get("positions", ())
+    return ChunkPlace(
+        source["id"], source["task_no"], source["claim_no"], source["page"], tuple(tuple(one) for one in positions)
+    )
 
 
 def tally_of(client: Elasticsearch, index: str, query: Clause | None = None) -> Iterator[tuple[Claim, int]]:
@@ -139,7 +156,7 @@ def _deep_page(client: Elasticsearch, places: Sequence[Place], query: Clause, of
     with _snapshot(client, places) as pit:
         after: Any = None
         passed = 0
-        for page in _pages(client, pit, query, READING_ORDER, _PASSED_AT_ONCE, whole=False):
+        for page in _pages(client, pit, query, READING_ORDER, _PASSED_AT_ONCE, wanted=False):
             wanted = page[: offset - passed]
             passed += len(wanted)
             after = wanted[-1]["sort"]
@@ -159,8 +176,15 @@ def _snapshot(client: Elasticsearch, places: Sequence[Place]) -> Iterator[dict[s
 
 
 def _pages(
-    client: Elasticsearch, pit: dict[str, str], query: Clause, sort: Sequence[Any], size: int, *, whole: bool
+    client: Elasticsearch,
+    pit: dict[str, str],
+    query: Clause,
+    sort: Sequence[Any],
+    size: int,
+    *,
+    wanted: bool | Mapping[str, Any],
 ) -> Iterator[list[Any]]:
+    """`wanted` are the fields of each chunk: all, none, or some by name."""
     after: dict[str, Any] = {}
     while True:
         found = client.search(
@@ -168,7 +192,7 @@ def _pages(
             query=query,
             sort=list(sort),
             size=size,
-            source=whole,
+            source=wanted,
             track_total_hits=False,
             allow_partial_search_results=False,
             **after,

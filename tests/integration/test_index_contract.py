@@ -14,7 +14,7 @@ import pytest
 from common.errors import IndexUnavailable, InvalidInput
 from common.settings import IndexSettings
 from rag.utils import es_migration
-from rag.utils.doc_index import DocIndex, Scope, Tally, Vectors
+from rag.utils.doc_index import ChunkPlace, DocIndex, Scope, Tally, Vectors
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.es_index import ElasticIndex
 from tests.elastic_indexes import index_of_kind
@@ -57,6 +57,24 @@ def test_a_chunk_comes_back_as_it_was_written(index: DocIndex) -> None:
     put(index, written)
     assert index.get("tenant", ["a"]) == [written]
     assert index.list(SET, 0, 10).chunks == [written]
+
+
+def test_places_are_told_in_reading_order_without_texts(index: DocIndex) -> None:
+    box, over = (2, 1, 2, 3, 4), ((1, 5, 6, 7, 8), (2, 1, 2, 3, 4))
+    put(
+        index,
+        chunk("c", page=2, task_no=1, positions=(box,)),
+        chunk("a", page=1, task_no=0, positions=over),
+        chunk("b", page=1, task_no=0, ordinal=1, claim_no=3),
+        chunk("other", document_id="another"),
+    )
+    scope = replace(SET, document_id="doc", generation=1)
+    assert list(index.places(scope)) == [
+        ChunkPlace("a", 0, 1, 1, over),
+        ChunkPlace("b", 0, 3, 1),
+        ChunkPlace("c", 1, 1, 2, (box,)),
+    ]
+    assert list(index.places(replace(scope, dataset_id="nobody's"))) == []
 
 
 def test_half_a_surrogate_pair_does_no_harm(index: DocIndex) -> None:

@@ -51,7 +51,7 @@ def test_a_page_is_drawn_once_and_known_by_its_tag(
     assert first.headers["Content-Security-Policy"] == "default-src 'none'"
     assert first.headers["X-Content-Type-Options"] == "nosniff"
     assert first.headers["Cache-Control"].startswith("private")
-    assert kept(world) == ["v1-2-200.png"]
+    assert kept(world) == ["v2-2-200.png"]
 
     def fails(*_: object) -> None:
         raise AssertionError("drawn again")

@@ -39,7 +39,7 @@ class ChunkService:
         lost = self._lost(document)
         if not wanted.keywords and wanted.available is None and not lost:
             offset = (wanted.page - 1) * wanted.page_size
-            return self._index.list(_scope(document), min(offset, 2**62), wanted.page_size)
+            return self._index.list(scope_of(document), min(offset, 2**62), wanted.page_size)
         terms = set(analyse(wanted.keywords))
         return _cut(
             [
@@ -84,12 +84,12 @@ class ChunkService:
 
     def _all(self, document: DocumentView) -> Iterator[ChunkRecord]:
         offset = 0
-        while part := self._index.list(_scope(document), offset, _READ_AT_ONCE).chunks:
+        while part := self._index.list(scope_of(document), offset, _READ_AT_ONCE).chunks:
             yield from part
             offset += len(part)
 
 
-def _scope(document: DocumentView) -> Scope:
+def scope_of(document: DocumentView) -> Scope:
     return Scope(document.tenant_id, document.dataset_id, document.id, document.active_generation)
 
 

@@ -13,10 +13,13 @@ from api.db.services.document_facts import facts_of
 from api.db.services.status_facts import StatusFacts
 from api.db.services.status_text import progress_of, status_text
 from common.task_state import DocumentRun
+from rag.parser.blocks import FileKind, Unit
 
 
 @dataclass(frozen=True)
 class DocumentView:
+    """`kind`, `unit` and `units` are what the newest parse found the file to be; "" and 0 before that."""
+
     id: str
     tenant_id: str
     dataset_id: str
@@ -41,6 +44,14 @@ class DocumentView:
     token_count: int
     create_ms: int
     update_ms: int
+    kind: str
+    unit: Unit
+    units: int
+
+    @property
+    def page_count(self) -> int:
+        """Pages that can be drawn: of PDFs and pictures, once somebody has looked at the file."""
+        return self.units if self.kind in (FileKind.PDF, FileKind.IMAGE) else 0
 
 
 def views(rows: Rows, found: Sequence[Document], max_attempts: int) -> list[DocumentView]:
@@ -76,4 +87,7 @@ def _view(row: Document, nickname: str, facts: StatusFacts) -> DocumentView:
         token_count=row.run_tokens if growing else row.token_count,
         create_ms=row.create_ms,
         update_ms=row.update_ms,
+        kind=str((row.profile or {}).get("kind", "")),
+        unit=facts.unit,
+        units=int((row.profile or {}).get("units", 0)),
     )

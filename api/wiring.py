@@ -52,5 +52,6 @@ def connect(settings: Settings) -> Services:
         health={"database": rows.check, "queue": messages.check, "index": index.check, "store": store.check},
         executors_alive=lambda: sum(beat.is_alive for beat in messages.executors()),
         version=VERSION,
+        messages=messages,
         executor_beats=lambda: {beat.name: [beat.said] for beat in messages.executors() if beat.is_alive},
     )

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, StringConstraints, ValidationError
 
 from common.errors import SettingsError
 
@@ -53,6 +53,11 @@ class ServerSettings(_Section):
         0, ge=0, description="Requests of one API key or login in a minute; more get 429. 0: any number."
     )
     request_burst: Positive = Field(300, description="Requests that may come at once before that rate holds.")
+    metrics_token: SecretStr = Field(
+        "",
+        validate_default=True,
+        description="What a caller of `/metrics` must show as its bearer token; empty: only this machine may call.",
+    )
     failed_logins_per_minute: int = Field(
         10, ge=0, description="Wrong keys and passwords in a minute, by address and by e-mail; 0: any number."
     )
@@ -218,6 +223,15 @@ class LogSettings(_Section):
     format: Literal["text", "json"] = Field("text", description="Lines for people, or one JSON object a line.")
 
 
+@dataclass(frozen=True)
+class Effective:
+    """One setting as it is in force, and where it came from; secrets are masked."""
+
+    key: str
+    value: object
+    source: str
+
+
 class Settings(_Section):
     """Everything that can be set. `data_dir` comes from the command line only."""
 
@@ -235,6 +249,13 @@ class Settings(_Section):
     relay: RelaySettings = RelaySettings()
     webhooks: WebhookSettings = WebhookSettings()
     log: LogSettings = LogSettings()
+
+    _effective: tuple[Effective, ...] = PrivateAttr(())
+
+    @property
+    def effective(self) -> tuple[Effective, ...]:
+        """What `load` found, and where; nothing for settings that were made by hand."""
+        return self._effective
 
     @property
     def owns_queue(self) -> bool:
@@ -286,15 +307,6 @@ class Settings(_Section):
 
 
 @dataclass(frozen=True)
-class Effective:
-    """One setting as it is in force, and where it came from; secrets are masked."""
-
-    key: str
-    value: object
-    source: str
-
-
-@dataclass(frozen=True)
 class Loaded:
     settings: Settings
     effective: tuple[Effective, ...]
@@ -329,7 +341,8 @@ def load(
     except ValidationError as exc:
         raise SettingsError(_explain(exc, values)) from exc
     _require_sane(settings)
-    return Loaded(settings, tuple(_effective(settings, values)))
+    settings._effective = tuple(_effective(settings, values))
+    return Loaded(settings, settings.effective)
 
 
 def field_table() -> list[tuple[str, str, object, str]]:
@@ -418,7 +431,7 @@ def _require_sane(settings: Settings) -> None:
 
 def _masked(key: str, value: object) -> object:
     """Without the password that an address carries; nothing of a key."""
-    if key in ("api_key", "password"):
+    if key in ("api_key", "password", "metrics_token"):
         return "***" if value else ""
     if key == "url" and isinstance(value, str):
         return re.sub(r"(://[^:/@]*:)[^@]*@", r"\1***@", value)

@@ -46,6 +46,7 @@ from rag.utils.doc_index import ChunkRecord
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.embedder import PackagedEmbedder
 from rag.utils.folder_store import FolderStore
+from rag.utils.redis_conn import Queue
 from rag.utils.terms import analyse
 
 API = "/api/v1"
@@ -186,7 +187,8 @@ def new_caller(rows: Rows, nickname: str) -> Caller:
 
 
 @contextmanager
-def rest_world(folder: Path, server: ServerSettings | None = None) -> Iterator[RestWorld]:
+def rest_world(folder: Path, server: ServerSettings | None = None, queue: Queue | None = None) -> Iterator[RestWorld]:
+    """Without a queue, it is away."""
     settings = Settings(data_dir=folder, server=server or ServerSettings())
     rows = open_rows(settings.database_url)
     migrate(rows)
@@ -215,6 +217,7 @@ def rest_world(folder: Path, server: ServerSettings | None = None) -> Iterator[R
         health={"database": rows.check, "queue": lambda: None, "index": index.check, "store": store.check},
         executors_alive=lambda: 2,
         version="1.2.3",
+        messages=queue or Queue(f"unix://{folder / 'no-queue.sock'}"),
     )
     app = create_app(services)
     tasks = TaskService(rows, Limits(60_000, 5), lambda: None)

@@ -6,6 +6,9 @@ from flask import Flask
 from flask.json.provider import DefaultJSONProvider
 
 from api.apps import (
+    admin,
+    admin_failed,
+    admin_users,
     chunk_edits,
     chunks,
     datasets,
@@ -87,6 +90,9 @@ def create_app(services: Services) -> Flask:
         users.bp,
         system.bp,
         system.tokens_bp,
+        admin.bp,
+        admin_failed.bp,
+        admin_users.bp,
     ):
         app.register_blueprint(blueprint, url_prefix=API_PREFIX)
     for blueprint in (older.open_bp, older.bp):

@@ -23,10 +23,10 @@ class PartState:
 
 
 def check_parts(parts: Mapping[str, Callable[[], None]]) -> list[PartState]:
-    return [_check(part, check) for part, check in parts.items()]
+    return [check_part(part, check) for part, check in parts.items()]
 
 
-def _check(part: str, check: Callable[[], None]) -> PartState:
+def check_part(part: str, check: Callable[[], None]) -> PartState:
     begin_s = time.monotonic()
     error = ""
     try:

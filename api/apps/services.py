@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from flask import Flask, current_app
 
+from api.apps.health_watch import HealthWatch
 from api.db.services.account_service import AccountService
 from api.db.services.chunk_edits import ChunkEdits
 from api.db.services.chunk_notes import ChunkNotes
@@ -19,14 +20,20 @@ from api.db.services.dataset_changes import DatasetChanges
 from api.db.services.dataset_service import DatasetService
 from api.db.services.document_changes import DocumentChanges
 from api.db.services.document_service import DocumentService
+from api.db.services.executor_orders import ExecutorOrders
+from api.db.services.executor_view import ExecutorView
+from api.db.services.failed_groups import FailedGroups
 from api.db.services.failed_service import FailedService
 from api.db.services.idempotency_service import IdempotencyService
 from api.db.services.metadata_service import MetadataService
 from api.db.services.parse_service import ParseService
+from api.db.services.queue_view import QueueView
 from api.db.services.retrieval_service import RetrievalService
 from api.db.services.session_service import SessionService
 from api.db.services.tag_service import TagService
+from api.db.services.tally_service import TallyService
 from api.db.services.task_lookup import TaskLookup
+from api.db.services.user_admin import UserAdmin
 from api.db.services.user_service import UserService
 from api.db.services.webhook_deliveries import WebhookDeliveries
 from api.db.services.webhook_service import WebhookService
@@ -35,6 +42,7 @@ from rag.flow.token_counter import token_counter
 from rag.utils.doc_index import DocIndex
 from rag.utils.embedder import load_tokenizer
 from rag.utils.object_store import ObjectStore
+from rag.utils.redis_conn import Queue
 
 _KEY = "pagemill"
 
@@ -62,6 +70,7 @@ class Services:
     health: Mapping[str, Callable[[], None]]
     executors_alive: Callable[[], int]
     version: str
+    messages: Queue
     executor_beats: Callable[[], Mapping[str, list[Mapping[str, Any]]]] = dict
 
     @cached_property
@@ -104,6 +113,34 @@ class Services:
     @cached_property
     def tasks(self) -> TaskLookup:
         return TaskLookup(self.datasets.rows)
+
+    @cached_property
+    def health_watch(self) -> HealthWatch:
+        return HealthWatch(self.health)
+
+    @cached_property
+    def executor_view(self) -> ExecutorView:
+        return ExecutorView(self.datasets.rows, self.messages)
+
+    @cached_property
+    def executor_orders(self) -> ExecutorOrders:
+        return ExecutorOrders(self.datasets.rows)
+
+    @cached_property
+    def queue_view(self) -> QueueView:
+        return QueueView(self.datasets.rows)
+
+    @cached_property
+    def failed_groups(self) -> FailedGroups:
+        return FailedGroups(self.datasets.rows)
+
+    @cached_property
+    def tallies(self) -> TallyService:
+        return TallyService(self.datasets.rows)
+
+    @cached_property
+    def user_admin(self) -> UserAdmin:
+        return UserAdmin(self.datasets.rows)
 
     @cached_property
     def webhooks(self) -> WebhookService:

@@ -310,6 +310,61 @@ class Lease(BaseModel):
     until_ms = BigIntegerField()
 
 
+class TaskTally(BaseModel):
+    """How tasks ended in one minute (minutes since 1970; 0: all that are older than is kept by the minute). Every batch
+    adds a line in its own transaction; lines of the same minute are made one now and then, so sums never go back."""
+
+    id = AutoField()
+    minute = BigIntegerField(index=True)
+    done = BigIntegerField(default=0)
+    failed = BigIntegerField(default=0)
+    retried = BigIntegerField(default=0)
+    lost = BigIntegerField(default=0)
+    cancelled = BigIntegerField(default=0)
+    reused = BigIntegerField(default=0)
+    pages = BigIntegerField(default=0)
+    reused_pages = BigIntegerField(default=0)
+    chunks = BigIntegerField(default=0)
+    tokens = BigIntegerField(default=0)
+    cache_hits = BigIntegerField(default=0)
+    cache_misses = BigIntegerField(default=0)
+
+
+class Executor(BaseModel):
+    """One boot of an executor. `ended` is how: left, dead or silent; empty while it runs. `beat` is its last words."""
+
+    owner = CharField(max_length=128, primary_key=True)
+    name = CharField(max_length=128)
+    boot_ms = BigIntegerField()
+    seen_ms = BigIntegerField()
+    end_ms = BigIntegerField(default=0, index=True)
+    ended = CharField(max_length=16, default="")
+    reason = CharField(max_length=255, default="")
+    beat = JsonField()
+
+
+class ExecutorOrder(BaseModel):
+    """What an operator wants of an executor, until it is taken back. With an `owner` only that boot is meant."""
+
+    name = CharField(max_length=128, primary_key=True)
+    wanted = CharField(max_length=16)
+    owner = CharField(max_length=128)
+    by_user = CharField(max_length=255)
+    at_ms = BigIntegerField()
+
+
+class LostTask(BaseModel):
+    """A claim that was taken from an executor that is gone."""
+
+    owner = CharField(max_length=128)
+    task_id = id_field()
+    claim_no = IntegerField()
+    at_ms = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("owner", "task_id", "claim_no")
+
+
 MODELS = (
     SchemaVersion,
     Tenant,
@@ -324,4 +379,8 @@ MODELS = (
     RangeResult,
     Idempotency,
     Lease,
+    TaskTally,
+    Executor,
+    ExecutorOrder,
+    LostTask,
 )

@@ -22,13 +22,13 @@ _HEALTHY_S = 10.0
 
 @dataclass
 class Child:
-    """`argv` is asked for at every start, so that each boot can carry a name of its own. `on_death` runs after every
-    death that was not asked for."""
+    """`argv` is asked for at every start, so that each boot can carry a name of its own. `on_death` is told
+    how of every death that was not asked for."""
 
     name: str
     argv: Callable[[], Sequence[str]]
     pass_fds: tuple[int, ...] = ()
-    on_death: Callable[[], None] | None = None
+    on_death: Callable[[str], None] | None = None
     stop_timeout_s: float = 20.0
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
@@ -91,7 +91,7 @@ class Child:
         self.process = None
         self.start_due_s = time.monotonic() + delay_s
         if self.on_death is not None:
-            self.on_death()
+            self.on_death(_why(code))
 
 
 def _why(code: int) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 
 from api.db.database import Rows
+from api.db.services.executor_registry import ExecutorRegistry
 from api.db.services.role_service import RoleService
 from api.db.services.task_service import TaskService
 from common.errors import Outage
@@ -21,25 +22,27 @@ class DeadExecutors:
         self._rows = rows
         self._tasks = tasks
         self._roles = RoleService(rows)
-        self._owners: list[str] = []
+        self._registry = ExecutorRegistry(rows)
+        self._owners: dict[str, str] = {}
 
     def __bool__(self) -> bool:
         return bool(self._owners)
 
-    def add(self, owner: str) -> None:
-        self._owners.append(owner)
+    def add(self, owner: str, why: str) -> None:
+        self._owners[owner] = why
 
     def hand_back(self) -> None:
         try:
-            self._owners = [owner for owner in self._owners if not self._free(owner)]
+            self._owners = {owner: why for owner, why in self._owners.items() if not self._free(owner, why)}
         except Outage as exc:
             log.debug("dead executors' tasks can't be handed back now: %s", exc)
         finally:
             # The supervisor asks the database only now and then.
             self._rows.close_connection()
 
-    def _free(self, owner: str) -> bool:
+    def _free(self, owner: str, why: str) -> bool:
         """Whether it holds nothing any more."""
+        self._registry.mark_dead(owner, why)
         self._roles.step_down_from_all(owner)
         count = self._tasks.hand_back(owner, "its process died")
         if count:

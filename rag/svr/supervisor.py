@@ -20,6 +20,7 @@ from types import FrameType
 from api.db.database import open_rows
 from api.db.migrations import migrate
 from api.db.services.account_service import ADMIN_EMAIL, AccountService
+from api.db.services.executor_orders import ExecutorOrders
 from api.db.services.task_service import Limits, TaskService
 from common.errors import QueueUnavailable, SettingsError
 from common.ids import new_token
@@ -96,6 +97,7 @@ class Supervisor:
         rows.check()
         migrate(rows)
         password = AccountService(rows, embedder_name(self._settings.embedding)).ensure_admin()
+        ExecutorOrders(rows).clear(self._executor_names())
         listener = self._listener = self._listen()
         tasks = TaskService(rows, Limits.of(self._settings), self._messages.ring)
         self._dead = DeadExecutors(rows, tasks)
@@ -134,17 +136,21 @@ class Supervisor:
         self._web = [Child("server", lambda: self._command("server", "--fd", str(fd)), (lock_fd, fd))]
         if self._settings.embeds_index:
             self._indexer = [Child("indexer", lambda: self._command("indexer"), (lock_fd,))]
-        for number in range(1, (self._settings.executor.processes or os.cpu_count() or 1) + 1):
-            boot = _Boot(f"{socket.gethostname()}-{number}")
+        for number, name in enumerate(self._executor_names(), 1):
+            boot = _Boot(name)
             self._executors.append(
                 Child(
                     f"executor-{number}",
                     lambda boot=boot: self._command("executor", *boot.renew()),  # type: ignore[misc]
                     (lock_fd,),
-                    lambda boot=boot: dead.add(boot.owner),  # type: ignore[misc]
+                    lambda why, boot=boot: dead.add(boot.owner, why),  # type: ignore[misc]
                     grace_s,
                 )
             )
+
+    def _executor_names(self) -> list[str]:
+        count = self._settings.executor.processes or os.cpu_count() or 1
+        return [f"{socket.gethostname()}-{number}" for number in range(1, count + 1)]
 
     @property
     def _workers(self) -> list[Child]:

@@ -10,6 +10,7 @@ from api.db.services.purge_service import PurgeService
 from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
 from common.settings import Settings
+from rag.svr.fence import steady_s
 from rag.svr.role_loop import Leadership, Role, run_in_role
 from rag.utils.doc_index import DocIndex
 from rag.utils.object_store import ObjectStore
@@ -22,6 +23,9 @@ _LEAD_S = 10.0
 _REQUEST_TIMEOUT_S = 60.0
 _AT_ONCE = 200
 _HEARTBEAT_KEPT_S = 3600.0
+# An executor that is not heard of for a lease and so long is called silent.
+_SILENT_BEYOND_S = 10.0
+_RECORDS_EVERY_S = 5.0
 # An upload touches its blob before its row is there: one that was touched this lately is not removed.
 _BLOB_REST_S = 3600.0
 
@@ -56,6 +60,7 @@ class Sweeper:
         self._index = index
         self._messages = messages
         self._pictures = pictures
+        self._records_due_s = 0.0
 
     def run(self, stop: threading.Event) -> None:
         run_in_role(self._leadership, self._turn, stop)
@@ -71,6 +76,9 @@ class Sweeper:
             return
         self.sweep_chunks()
         self.purge()
+        if steady_s() >= self._records_due_s:
+            self._records_due_s = steady_s() + _RECORDS_EVERY_S
+            self._purging.keep_records(silent_ms=int((self._config.lease_s + _SILENT_BEYOND_S) * 1000))
         self._forget_dead()
 
     def sweep_chunks(self) -> None:

@@ -11,13 +11,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from functools import partial
 
 import trio
 
 from api.db.database import IMPATIENT_S, Rows, open_rows
+from api.db.services.executor_orders import ExecutorOrders
+from api.db.services.executor_registry import ExecutorRegistry
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.publish_service import PublishService
 from api.db.services.purge_service import PurgeService
@@ -38,6 +40,7 @@ from rag.svr.heartbeat import CurrentTask, ExecutorState, Heartbeat
 from rag.svr.message_reader import MessageReader, Slots
 from rag.svr.outbox import Outbox
 from rag.svr.reaper import Reaper, ReaperConfig
+from rag.svr.registration import Me, Registration, Steering
 from rag.svr.relay import Relay, RelayConfig
 from rag.svr.rows_thread import RowsThread
 from rag.svr.running import RunningConfig, RunningTasks
@@ -71,6 +74,7 @@ class Executor:
         self._stop_loops = threading.Event()
         self._draining = False
         self._crashed = False
+        self._reason = "its process was asked to stop"
 
     async def run(self) -> None:
         settings = self._settings
@@ -84,18 +88,21 @@ class Executor:
             parts = await self._parts(parsers, nursery)
             rows_thread = RowsThread(tasks, trio.lowlevel.current_trio_token(), partial(self._crash, nursery))
             slots = Slots(settings.executor.max_concurrent_tasks)
+            slots.hold(True)  # until it is known what operators want of this executor
             config = RunningConfig(settings.executor, settings.tasks)
             running = RunningTasks(config, parts, rows_thread, slots, nursery)
             reader = MessageReader(messages, outbox, rows_thread, slots, self._owner, running.start)
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-                for loop in self._loops(rows, tasks, parts, messages, outbox.ring, running, slots):
+                asked = trio.Event()
+                for loop in self._loops(rows, tasks, parts, messages, outbox.ring, running, slots, asked):
                     nursery.start_soon(self._run_loop, loop, rows)
+                nursery.start_soon(_on_signal, signals, asked)
                 nursery.start_soon(running.renew_forever)
                 nursery.start_soon(running.fence_forever)
                 reader.start()
                 log.info("executor %s is ready: %d slots", self._name, slots.count)
                 try:
-                    await anext(signals)
+                    await asked.wait()
                     log.info("executor %s drains", self._name)
                     await self._shut_down(reader, running, rows_thread)
                 finally:
@@ -139,8 +146,13 @@ class Executor:
         ring: Callable[[], None],
         running: RunningTasks,
         slots: Slots,
+        asked: trio.Event,
     ) -> list[Callable[[threading.Event], None]]:
         token = trio.lowlevel.current_trio_token()
+
+        def leave() -> None:
+            self._reason = "an operator asked for a restart"
+            token.run_sync_soon(asked.set)
 
         def listen_for_cancels(stop: threading.Event) -> None:
             listen(messages, stop, lambda ids: token.run_sync_soon(running.stop, ids))
@@ -153,6 +165,12 @@ class Executor:
             partial(self._state, running, slots, parts),
             owner=self._owner,
         )
+        registration = Registration(
+            Me(self._name, self._owner),
+            ExecutorRegistry(rows),
+            ExecutorOrders(rows),
+            Steering(lambda: heartbeat.last, slots.hold, partial(_is_quiet, slots, running), leave, self._why_left),
+        )
         roles = RoleService(rows)
         relay = Relay(RelayConfig(self._settings.relay, self._owner), roles, PublishService(rows), messages)
         bell = Doorbell(ring, messages.announce_cancelled)
@@ -164,7 +182,18 @@ class Executor:
         pictures = PictureCache(self._settings.pictures_dir)
         sweeper = Sweeper(sweeping, roles, StaleService(rows), purging, parts.index, parts.store, messages, pictures)
         sender = WebhookSender(SenderConfig(self._settings.webhooks, self._owner), roles, WebhookDeliveries(rows))
-        return [heartbeat.run, relay.run, reaper.run, sweeper.run, sender.run, listen_for_cancels]
+        return [
+            heartbeat.run,
+            registration.run,
+            relay.run,
+            reaper.run,
+            sweeper.run,
+            sender.run,
+            listen_for_cancels,
+        ]
+
+    def _why_left(self) -> str:
+        return "" if self._crashed else self._reason
 
     async def _run_loop(self, loop: Callable[[threading.Event], None], rows: Rows) -> None:
         """A loop in a thread of its own, ended by `_stop_loops`; a thread can't be cancelled."""
@@ -214,4 +243,22 @@ class Executor:
         )
         hits, misses = parts.embedding.cache_counts
         counts = {**running.counts, "embedding_cache_hits": hits, "embedding_cache_misses": misses}
-        return ExecutorState(slots.count, slots.used, current, counts, self._draining, len(parts.parsers.pids))
+        return ExecutorState(
+            slots=slots.count,
+            slots_used=slots.used,
+            current=current,
+            counts=counts,
+            draining=self._draining or slots.is_held,
+            drained=_is_quiet(slots, running),
+            parsers=len(parts.parsers.pids),
+        )
+
+
+def _is_quiet(slots: Slots, running: RunningTasks) -> bool:
+    """It takes nothing more and has nothing in hand."""
+    return slots.is_quiet and not running.works
+
+
+async def _on_signal(signals: AsyncIterator[int], asked: trio.Event) -> None:
+    await anext(signals)
+    asked.set()

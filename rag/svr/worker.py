@@ -34,7 +34,7 @@ from common.settings import TaskSettings
 from common.task_state import TaskType
 from rag.flow.file_name import name_weight, weighted, words_of_name
 from rag.flow.searched import searched_text
-from rag.parser.blocks import Picture, Profile
+from rag.parser.blocks import Picture, Profile, Unit
 from rag.svr.embedding_line import EmbeddingLine
 from rag.svr.fair_line import FairLine
 from rag.svr.fence import Fence
@@ -52,6 +52,8 @@ _FINDABLE_AGAIN_MS = 100
 _MOST_DOUBLINGS = 6
 # The part of a task's progress that is reached when it is parsed, the rest being embedding and writing.
 _PARSED = 0.8
+# Units that are counted as pages read; rows of a sheet and whole files are not.
+_PAGED = (Unit.PAGE, Unit.SLIDE)
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,15 @@ async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, 
         work.report(_PARSED + (1 - _PARSED) * start / len(chunks), "embedding")
         newest_seq = await _embed_and_write(work, parts, part, start)
     tokens = sum(found.chunk.tokens for found in chunks)
-    return Written(len(chunks), tokens, newest_seq, tuple(read.failed), units=units, is_whole=not read.is_cut_short)
+    return Written(
+        len(chunks),
+        tokens,
+        newest_seq,
+        tuple(read.failed),
+        units=units,
+        is_whole=not read.is_cut_short,
+        pages=units if profile.unit in _PAGED else 0,
+    )
 
 
 @dataclass(frozen=True)
@@ -218,7 +228,8 @@ async def _reuse(work: Work, parts: WorkerParts, source: Reusable) -> Written | 
             records = [_owned(work.task, chunk) for chunk in found]
             seq = await _write(work, parts, records, vectors)
     units = work.task.to_page - work.task.from_page
-    return Written(source.chunk_count, source.token_count, seq, reused=True, units=units)
+    pages = units if work.task.profile and json.loads(work.task.profile)["unit"] in _PAGED else 0
+    return Written(source.chunk_count, source.token_count, seq, reused=True, units=units, pages=pages)
 
 
 async def _write(work: Work, parts: WorkerParts, records: Sequence[ChunkRecord], vectors: Vectors) -> int:

@@ -67,11 +67,19 @@ class Standing:
 
 @dataclass(frozen=True)
 class StreamState:
-    """What one stream holds: entries in all, and of these delivered but not acknowledged. Its name is the priority."""
+    """What one stream holds: entries in all, and of these delivered but not acknowledged; how long the oldest has
+    stood there. Its name is the priority."""
 
     name: str
     length: int
     pending: int
+    oldest_s: float = 0.0
+
+    @property
+    def lag(self) -> int:
+        """Entries that no executor has read yet. What is acknowledged is deleted, so the rest is what is to come; the
+        server's own count is unknown after deletes."""
+        return max(0, self.length - self.pending)
 
 
 @dataclass(frozen=True)
@@ -234,9 +242,15 @@ class Queue:
         found = []
         for stream in self._streams.values():
             self._ensure_group(stream)
-            with _translated():
-                pending = self._redis.xpending(stream, GROUP)["pending"]
-                found.append(StreamState(stream.rpartition(":")[2], int(self._redis.xlen(stream)), int(pending)))
+            with _translated(), self._redis.pipeline(transaction=True) as pipe:
+                pipe.xpending(stream, GROUP)
+                pipe.xlen(stream)
+                pipe.xrange(stream, count=1)
+                pipe.time()
+                pending, length, first, (seconds, micros) = pipe.execute()
+            now_ms = seconds * 1000 + micros // 1000
+            oldest_s = max(0.0, (now_ms - _order(first[0][0])[0]) / 1000) if first else 0.0
+            found.append(StreamState(stream.rpartition(":")[2], int(length), int(pending["pending"]), oldest_s))
         return found
 
     # Cancels

@@ -25,7 +25,7 @@ def test_its_tasks_and_roles_are_free_at_once(world: World) -> None:
     roles = RoleService(world.rows)
     assert roles.lead("relay", "e1:dead", 60_000)
     dead = DeadExecutors(world.rows, world.tasks)
-    dead.add("e1:dead")
+    dead.add("e1:dead", "was killed by SIGKILL")
     assert dead
     dead.hand_back()
     assert not dead
@@ -39,7 +39,7 @@ def test_a_database_that_is_away_is_waited_for(world: World, monkeypatch: pytest
     world.parsing.start([doc_id])
     world.claim_all(doc_id, owner="e1:dead")
     dead = DeadExecutors(world.rows, world.tasks)
-    dead.add("e1:dead")
+    dead.add("e1:dead", "was killed by SIGKILL")
     with monkeypatch.context() as away:
 
         def refuse(*_: object) -> None:
@@ -56,6 +56,6 @@ def test_a_database_that_is_away_is_waited_for(world: World, monkeypatch: pytest
 
 def test_an_executor_that_held_nothing_is_forgotten(world: World) -> None:
     dead = DeadExecutors(world.rows, world.tasks)
-    dead.add("e1:idle")
+    dead.add("e1:idle", "was killed by SIGKILL")
     dead.hand_back()
     assert not dead

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from rag.svr.message_reader import Slots
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def test_free_ones_are_counted_and_some_may_be_taken_beyond_them() -> None:
@@ -44,3 +44,22 @@ def test_closing_lets_everybody_go_however_many_are_owed() -> None:
     assert found == [0, 0]
     slots.give(5)
     assert slots.wait_free() == 0
+
+
+def test_while_it_is_held_nobody_is_let_in_and_it_is_quiet_once_both_readers_wait() -> None:
+    slots = Slots(2)
+    slots.take(1)
+    slots.hold(True)
+    found: list[int] = []
+    waiters = [threading.Thread(target=lambda beyond=b: found.append(slots.wait_free(beyond))) for b in (0, 4)]
+    waiters[0].start()
+    slots.give(1)
+    assert not slots.is_quiet
+    waiters[1].start()
+    wait_until(lambda: slots.is_quiet)
+    assert found == []
+    slots.hold(False)
+    for waiter in waiters:
+        waiter.join(PATIENCE_S)
+    assert sorted(found) == [2, 6]
+    assert not slots.is_quiet

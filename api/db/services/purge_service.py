@@ -1,11 +1,13 @@
-"""Removing rows for good: of deleted documents and datasets once nothing of them is left in the index, and of what
-ended long ago."""
+"""Removing rows for good: of deleted documents and datasets once nothing of them is left in the index, and of tasks and
+executors that ended long ago."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from api.db.database import Rows
+from api.db.services.executor_registry import ExecutorRegistry
+from api.db.services.tally_service import TallyService
 from api.db.services.task_sql import marks
 from common.settings import TaskSettings
 from common.task_state import TERMINAL_TASK_STATES
@@ -13,6 +15,7 @@ from common.task_state import TERMINAL_TASK_STATES
 _SLICE = 500
 _KEYS = {"range_result": "digest", "chunk_note": "chunk_id"}
 _HOUR_MS = 3_600_000
+_EXECUTORS_KEPT_MS = 24 * _HOUR_MS
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class PurgeService:
     def __init__(self, rows: Rows, settings: TaskSettings) -> None:
         self._rows = rows
         self._keep_tasks_ms = int(settings.keep_finished_h * _HOUR_MS)
+        self._registry = ExecutorRegistry(rows)
+        self._tallies = TallyService(rows)
         self._keep_answers_ms = int(settings.keep_answers_h * _HOUR_MS)
 
     def tombstones(self, count: int) -> list[Tombstone]:
@@ -75,6 +80,13 @@ class PurgeService:
             (self._keep_answers_ms,),
         )
         return int(gone.rowcount)
+
+    def keep_records(self, *, silent_ms: int) -> None:
+        """Note which executors are silent for so long, forget those that ended long ago, and put the counts of each
+        minute together."""
+        self._registry.mark_silent(silent_ms)
+        self._registry.forget(_EXECUTORS_KEPT_MS)
+        self._tallies.fold()
 
     def _remove_slice(self, table: str, doc_id: str) -> int:
         key = _KEYS.get(table, "id")

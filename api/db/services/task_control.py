@@ -4,7 +4,8 @@ transaction, with the document's row locked."""
 from __future__ import annotations
 
 from api.db.database import Rows
-from api.db.services import task_sql
+from api.db.services import tally_service, task_sql
+from api.db.services.tally_service import Tally
 from api.db.services.task_sql import DocumentKey
 from common.task_state import TASK_TRANSITIONS, TaskState, from_states_sql, set_state_sql
 
@@ -26,6 +27,7 @@ def cancel_open_tasks(rows: Rows, doc_id: str, keep_ms: int) -> list[str]:
         (doc_id,),
     )
     task_sql.add_events(rows, [task.event("cancel", message="stopped by the user") for task in at_work.values()])
+    tally_service.add(rows, Tally(cancelled=len(found)))
     mark_newest_stale(rows, doc_id, keep_ms)
     return list(at_work)
 

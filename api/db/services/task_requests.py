@@ -107,7 +107,8 @@ class Reusable:
 @dataclass(frozen=True)
 class Written:
     """What a range has put into the index; `failed` are its pages that could not be read, `reused` tells that its
-    chunks were copied and not computed, `is_whole` that nothing beside it was missing."""
+    chunks were copied and not computed, `is_whole` that nothing beside it was missing; `pages` are those of its `units`
+    that are pages or slides."""
 
     chunk_count: int = 0
     token_count: int = 0
@@ -116,6 +117,7 @@ class Written:
     reused: bool = False
     units: int = 0
     is_whole: bool = True
+    pages: int = 0
 
     @property
     def is_reusable(self) -> bool:

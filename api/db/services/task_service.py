@@ -14,7 +14,8 @@ import msgspec
 import peewee
 
 from api.db.database import Rows
-from api.db.services import document_sql, task_control, task_sql
+from api.db.services import document_sql, executor_registry, tally_service, task_control, task_sql
+from api.db.services.tally_service import Tally
 from api.db.services.task_requests import (
     Claim,
     ClaimedTask,
@@ -167,7 +168,7 @@ class TaskService:
             document_sql.flip(self._rows, task.doc_id, task.generation, visible_seq, self._limits.keep_ms)
         task_sql.finish(self._rows, [*finished, *((task, Written()) for task, _ in flips)])
         self._count(finished, endings)
-        task_sql.add_events(self._rows, events)
+        self._tell(events, [written for _, written in finished])
         closed = self._end_ranges(touched)
         split = any(isinstance(e, FinishPrepare) and e.written is None for e in endings)
         return answers, closed or split or TaskState.PENDING in answers.values()
@@ -318,11 +319,33 @@ class TaskService:
         for task in task_sql.lock_tasks(self._rows, [row[0] for row in still]).values() if still else ():
             message = f"executor {executor_name(task.owner)} was lost: {why}"
             held = Held(task.id, task.claim_token, task.doc_id)
+            executor_registry.note_lost(self._rows, task.owner, task.id, task.claim_no)
             self._back_or_fail(task, GiveBack(held, "lose", 0, EXECUTOR_LOST, message), events)
             touched.add(task.doc_id)
-        task_sql.add_events(self._rows, events)
+        self._tell(events, ())
         self._end_ranges(touched)
         return len(still)
+
+    def _tell(self, events: Sequence[Event], written: Sequence[Written]) -> None:
+        """Of tasks that ended or went back: their timelines, and the minute's counts."""
+        task_sql.add_events(self._rows, events)
+        tally = Tally()
+        for event in events:
+            if event.kind in ("done", "prepared"):
+                tally.done += 1
+            elif event.kind == "fail":
+                tally.failed += 1
+            elif event.error_code == EXECUTOR_LOST:
+                tally.lost += 1
+            elif event.error_code:
+                tally.retried += 1
+        for one in written:
+            tally.reused += one.reused
+            tally.pages += 0 if one.reused else one.pages
+            tally.reused_pages += one.pages if one.reused else 0
+            tally.chunks += one.chunk_count
+            tally.tokens += one.token_count
+        tally_service.add(self._rows, tally)
 
 
 def executor_name(owner: str) -> str:

@@ -1,0 +1,107 @@
+"""What operators see and ask for, under /admin: executors, queues, health, history, settings. For administrators only;
+plain HTTP, errors as problems. Failed tasks and users have modules of their own."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from flask import Blueprint, Response, jsonify, request
+
+from api.apps import problems
+from api.apps.admin_json import executors_json, groups_json, health_json, history_json, queue_json
+from api.apps.auth import caller, require_caller
+from api.apps.problems import FieldError, Problem, wrong_fields
+from api.apps.services import services
+from common.errors import QueueUnavailable
+
+_SPANS = {"30m": 30, "24h": 24 * 60}
+
+
+def require_admin() -> None:
+    """A blueprint's before_request, behind `require_caller`."""
+    if request.method != "OPTIONS" and not caller().is_superuser:
+        raise Problem(HTTPStatus.FORBIDDEN, "forbidden", "this is for administrators only")
+
+
+def admin_blueprint(name: str) -> Blueprint:
+    made = Blueprint(name, __name__)
+    problems.register(made)
+    made.before_request(require_caller)
+    made.before_request(require_admin)
+    return made
+
+
+bp = admin_blueprint("admin")
+
+
+@bp.get("/admin/overview")
+def overview() -> Response:
+    """All that the overview shows, in one call: it is asked for every other second."""
+    box = services()
+    return jsonify(
+        {
+            "now_ms": box.tallies.now_ms(),
+            "version": box.version,
+            "health": health_json(box.health_watch.look()),
+            "executors": executors_json(box.executor_view.look()),
+            "queue": _queue(),
+            "failed": groups_json(box.failed_groups.look()),
+        }
+    )
+
+
+@bp.get("/admin/history")
+def history() -> Response:
+    """Tasks that ended, pages and chunks by the minute, over `span`: 30m or 24h."""
+    span = request.args.get("span", "30m")
+    if span not in _SPANS:
+        raise wrong_fields(FieldError("span", f"allowed: {', '.join(_SPANS)}"))
+    tallies, now_minute = services().tallies.by_minute(_SPANS[span])
+    return jsonify({"span": span} | history_json(tallies, now_minute))
+
+
+@bp.get("/admin/settings")
+def settings() -> Response:
+    """As they were read at this server's start; secrets are masked."""
+    found = services().settings.effective
+    return jsonify([{"key": one.key, "value": one.value, "source": one.source} for one in found])
+
+
+@bp.post("/admin/executors/<path:name>/drain")
+def drain(name: str) -> Response:
+    """Take nothing new, finish what is in hand, then stay idle until it is resumed."""
+    services().executor_orders.drain(name, _who())
+    return _ordered(name)
+
+
+@bp.post("/admin/executors/<path:name>/resume")
+def resume(name: str) -> Response:
+    services().executor_orders.resume(name)
+    return _ordered(name)
+
+
+@bp.post("/admin/executors/<path:name>/restart")
+def restart(name: str) -> Response:
+    """Drain, then leave; who supervises it starts it again."""
+    services().executor_orders.restart(name, _who())
+    return _ordered(name)
+
+
+def _ordered(name: str) -> Response:
+    order = services().executor_orders.all().get(name)
+    return jsonify({"name": name, "wanted": str(order.wanted) if order else ""})
+
+
+def _who() -> str:
+    person = services().users.get(caller().user_id)
+    return person.email if person else ""
+
+
+def _queue() -> dict[str, Any]:
+    """By the rows; what stands in the streams only while Redis answers."""
+    found = services().queue_view.look()
+    try:
+        return queue_json(found, services().messages.states(), "")
+    except QueueUnavailable as exc:
+        return queue_json(found, (), exc.public_message)

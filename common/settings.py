@@ -44,6 +44,12 @@ class ServerSettings(_Section):
     port: int = Field(9380, ge=0, le=65535, description="Port; if taken, the next free one is used.")
     threads: Positive = Field(32, description="Threads that answer requests.")
     receive_timeout_s: Positive = Field(15, description="A client that sends nothing for so long is cut off.")
+    proxies: int = Field(
+        0,
+        ge=0,
+        description="Proxies in front of the server, each of which sets `X-Forwarded-For`, `-Proto` and `-Host`;"
+        " 0: these headers are not believed.",
+    )
     max_body_mb: Positive = Field(1024, description="Largest request body, in MiB.")
     max_files_per_upload: Positive = Field(256, description="Most files in one upload call.")
     max_json_mb: Positive = Field(32, description="Largest JSON body, in MiB.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import Flask
 from flask.json.provider import DefaultJSONProvider
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.apps import (
     admin,
@@ -31,6 +32,7 @@ from api.apps import (
     pages,
     parsing,
     pictures,
+    problems,
     reading,
     request_log,
     retrieval,
@@ -39,6 +41,7 @@ from api.apps import (
     tags,
     tasks,
     toc,
+    ui,
     uploads,
     users,
     webhooks,
@@ -57,6 +60,7 @@ def create_app(services: Services) -> Flask:
     app.json.ensure_ascii = False
     request_log.register(app)
     envelope.register(app)
+    problems.register_in_envelope(app)
     limits.register(app, services.settings.server)
     uploads.register(app, services.settings.server)
     job_events.register(app, services)
@@ -99,4 +103,12 @@ def create_app(services: Services) -> Flask:
         app.register_blueprint(blueprint, url_prefix=older.PREFIX)
     app.register_blueprint(job_events.socket_bp)
     app.register_blueprint(pages.bp)
+    ui.register(app)
+    if services.settings.server.proxies:
+        _believe_proxies(app, services.settings.server.proxies)
     return app
+
+
+def _believe_proxies(app: Flask, count: int) -> None:
+    """What they say of address, scheme and host; with it cookies are Secure behind TLS, and limits go by caller."""
+    app.wsgi_app = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)  # type: ignore[method-assign]

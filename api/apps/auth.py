@@ -1,5 +1,6 @@
 """Who a request speaks for: `Authorization: Bearer <key>`, the scheme in any case or left out, with an API key or the
-token of a login; or, to make a first key without a shell on the host, `Basic` with e-mail and password."""
+token of a login; or, to make a first key without a shell on the host, `Basic` with e-mail and password; or the cookie
+of a session in a browser (browser_sessions.py), where no such header is sent."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import cast
 
 from flask import g, request
 
+from api.apps.browser_sessions import CSRF_HEADER, require_own_page, session_token
 from api.apps.services import services
 from api.db.services.account_service import KEY_PREFIX, Caller
 from common.errors import Unauthorized
@@ -21,9 +23,14 @@ def require_caller() -> None:
         g.caller = services().accounts.sign_in(basic.username or "", basic.password or "")
         return
     key = given_key()
-    if not key:
+    if key:
+        sign_in_by(key)
+        return
+    token = session_token()
+    if not token:
         raise Unauthorized("no API key was given")
-    sign_in_by(key)
+    g.caller = services().sessions.caller_of(token)
+    require_own_page(token, request.headers.get(CSRF_HEADER, ""))
 
 
 def sign_in_by(key: str) -> None:

@@ -19,6 +19,8 @@ bp.before_request(require_caller)
 # What a browser shows without running anything that stands in it. Pages and drawings are handed out as text.
 _SHOWN = ("application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain")
 
+_NOTHING_RUNS = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>")
 def download(dataset_id: str, document_id: str) -> Response:
@@ -40,9 +42,7 @@ def download_by_id(document_id: str) -> Response:
 @bp.get("/documents/<document_id>/preview")
 def preview(document_id: str) -> Response:
     """To be looked at in a browser, and so without the right to run anything."""
-    response = _send(_document(document_id), inline=True)
-    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-    return response
+    return _send(_document(document_id), inline=True)
 
 
 @bp.get("/thumbnails")
@@ -73,6 +73,8 @@ def _send(document: DocumentView, *, inline: bool = False) -> Response:
         file, mimetype=kind, as_attachment=not inline, download_name=document.name, conditional=False, etag=False
     )
     response.content_length = document.size_bytes
+    response.headers["Content-Security-Policy"] = _NOTHING_RUNS
+    response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     response.set_etag(document.file_digest)
     return cast(
         Response,

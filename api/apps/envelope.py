@@ -56,7 +56,7 @@ def expect_full() -> None:
 def register(app: Flask) -> None:
     app.register_error_handler(ApiError, _refused)
     app.register_error_handler(errors.PagemillError, _known)
-    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(HTTPException, http_answer)
     app.register_error_handler(Exception, _uncaught)
 
 
@@ -73,7 +73,7 @@ def _refused(error: ApiError) -> Response:
 
 def _known(error: errors.PagemillError) -> Response:
     if isinstance(error, errors.Unauthorized):
-        return _http(Unauthorized())
+        return http_answer(Unauthorized())
     if isinstance(error, errors.Outage):
         log.warning("request %s: %s: %s", g.request_id, error.code, error.public_message)
         answer = _failure(CONNECTION, error.public_message)
@@ -94,7 +94,7 @@ def _with_status(answer: Response, status: int) -> Response:
     return answer
 
 
-def _http(error: HTTPException) -> Response:
+def http_answer(error: HTTPException) -> Response:
     if isinstance(error, NotFound):
         body: dict[str, Any] = {"code": 404, "message": f"Not Found: {request.path}", "data": None}
         answer = jsonify(body | {"error": "Not Found"})

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import cast
 
-from flask import Flask, Response, current_app, g, jsonify, request
+from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException
 
 from api.apps.auth import given_key
+from api.apps.browser_sessions import session_token
 from api.apps.envelope import ApiError
 from api.apps.problems import Problem
 from api.apps.requests import loose_body
@@ -25,6 +26,8 @@ from common.settings import ServerSettings
 
 KEY = "pagemill.limits"
 _LOGINS = ("sign_in.login", "older_open.login")
+_LOGIN_FORM = "ui_sign_in.sign_in"
+_ASSETS = ("static", "ui_assets.asset")
 # Whose routes take a key as the parameter `token`.
 _KEY_IN_QUERY = ("job_events", "job_sockets")
 
@@ -39,10 +42,12 @@ class RateLimited(Problem):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a request shows of its caller, as digests: a key, or the e-mail of a password."""
+    """What a request shows of its caller, as digests: a key, or the e-mail of a password. A browser whose
+    session has ended guesses at nothing, and its failure is not counted."""
 
     key: str = ""
     email: str = ""
+    is_session: bool = False
 
     @property
     def name(self) -> str:
@@ -66,6 +71,8 @@ class Limits:
                 raise RateLimited("rate_limited", detail, wait_s)
             if shown.key:
                 return
+        if shown.is_session:
+            return
         wait_s = max(self.failed_by_address.wait_s(address), self.failed_by_email.wait_s(shown.email))
         if wait_s:
             detail = "too many wrong keys or passwords came from this address or for this e-mail: come back later"
@@ -77,7 +84,8 @@ class Limits:
             self.requests.take(shown.name)
 
     def failed(self, shown: Shown, address: str) -> None:
-        self.failed_by_address.owe(address)
+        if not shown.is_session:
+            self.failed_by_address.owe(address)
         if shown.key:
             self.requests.forget(shown.key)
         else:
@@ -88,7 +96,6 @@ def register(app: Flask, server: ServerSettings) -> None:
     app.extensions[KEY] = Limits(server)
     app.before_request(_enter)
     app.after_request(_leave)
-    app.register_error_handler(RateLimited, _refused)
 
 
 def _limits() -> Limits:
@@ -120,16 +127,9 @@ def _has_failed(response: Response) -> bool:
     return response.status_code == HTTPStatus.UNAUTHORIZED or "is_refused" in g
 
 
-def _refused(error: RateLimited) -> Response:
-    answer = jsonify({"code": int(error.status), "message": error.detail, "data": None})
-    answer.status_code = int(error.status)
-    answer.headers.update(error.headers)
-    return answer
-
-
 def _shown() -> Shown | None:
     """None for those who show nothing, which no route lets in that needs a caller."""
-    if request.endpoint in _LOGINS:
+    if request.endpoint in _LOGINS or (request.endpoint == _LOGIN_FORM and request.method == "POST"):
         email = _login_email()
         return None if email is None else Shown(email=_email_digest(email))
     basic = request.authorization
@@ -138,7 +138,10 @@ def _shown() -> Shown | None:
     key = given_key()
     if not key and request.blueprint in _KEY_IN_QUERY:
         key = request.args.get("token", "")
-    return Shown(key=_digest(key)) if key else None
+    if key:
+        return Shown(key=_digest(key))
+    token = session_token()
+    return Shown(key=_digest(token), is_session=True) if token and request.endpoint not in _ASSETS else None
 
 
 def _login_email() -> str | None:

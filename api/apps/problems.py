@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Flask, Response, g, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
@@ -71,6 +71,18 @@ def register(blueprint: Blueprint) -> None:
     blueprint.register_error_handler(ApiError, _refused)
     blueprint.register_error_handler(HTTPException, _http)
     blueprint.register_error_handler(Exception, _uncaught)
+
+
+def register_in_envelope(app: Flask) -> None:
+    """For checks that stand before all routes: those which speak RAGFlow's envelope refuse in it, with the status."""
+    app.register_error_handler(Problem, _in_envelope)
+
+
+def _in_envelope(problem: Problem) -> Response:
+    answer = jsonify({"code": int(problem.status), "message": problem.detail, "data": None})
+    answer.status_code = int(problem.status)
+    answer.headers.update(problem.headers)
+    return answer
 
 
 def _answer(problem: Problem) -> Response:

@@ -1,4 +1,4 @@
-"""Commands for the tests of the command line."""
+"""Commands for the tests of the command line, and a browser for those of the web UI."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from api import cli
+from tests.acceptance.browser import browser, console, open_page, site
+
+__all__ = ["browser", "console", "open_page", "run", "site"]
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -1,0 +1,22 @@
+"""The web UI: pages for people, rendered here and kept alive by small modules under static/js. docs/ui.md has its
+rules, and how to add a page: write its module, and name it in PAGES."""
+
+from __future__ import annotations
+
+from flask import Flask
+
+from api.apps.ui import account, assets, datasets, error_pages, navigation, sign_in
+
+PAGES = (
+    sign_in,
+    datasets,
+    account,
+)
+
+
+def register(app: Flask) -> None:
+    assets.register(app)
+    navigation.register(app, PAGES)
+    for page in PAGES:
+        app.register_blueprint(page.bp)
+    error_pages.register(app)

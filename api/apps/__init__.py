@@ -27,6 +27,7 @@ from api.apps import (
     jobs,
     limits,
     metadata,
+    metrics,
     models,
     older,
     pages,
@@ -64,6 +65,7 @@ def create_app(services: Services) -> Flask:
     limits.register(app, services.settings.server)
     uploads.register(app, services.settings.server)
     job_events.register(app, services)
+    metrics.register(app, services)
     for blueprint in (
         datasets.bp,
         deleting.bp,

@@ -46,7 +46,7 @@ def overview() -> Response:
             "health": health_json(box.health_watch.look()),
             "executors": executors_json(box.executor_view.look()),
             "queue": _queue(),
-            "failed": groups_json(box.failed_groups.look()),
+            "failed": groups_json(box.failed_kept.get()),
         }
     )
 
@@ -100,7 +100,7 @@ def _who() -> str:
 
 def _queue() -> dict[str, Any]:
     """By the rows; what stands in the streams only while Redis answers."""
-    found = services().queue_view.look()
+    found = services().queue_kept.get()
     try:
         return queue_json(found, services().messages.states(), "")
     except QueueUnavailable as exc:

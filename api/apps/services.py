@@ -10,6 +10,7 @@ from typing import Any, cast
 from flask import Flask, current_app
 
 from api.apps.health_watch import HealthWatch
+from api.apps.kept import Kept
 from api.db.services.account_service import AccountService
 from api.db.services.chunk_edits import ChunkEdits
 from api.db.services.chunk_notes import ChunkNotes
@@ -22,12 +23,12 @@ from api.db.services.document_changes import DocumentChanges
 from api.db.services.document_service import DocumentService
 from api.db.services.executor_orders import ExecutorOrders
 from api.db.services.executor_view import ExecutorView
-from api.db.services.failed_groups import FailedGroups
+from api.db.services.failed_groups import FailedGroup, FailedGroups
 from api.db.services.failed_service import FailedService
 from api.db.services.idempotency_service import IdempotencyService
 from api.db.services.metadata_service import MetadataService
 from api.db.services.parse_service import ParseService
-from api.db.services.queue_view import QueueView
+from api.db.services.queue_view import QueueRows, QueueView
 from api.db.services.retrieval_service import RetrievalService
 from api.db.services.session_service import SessionService
 from api.db.services.tag_service import TagService
@@ -133,6 +134,15 @@ class Services:
     @cached_property
     def failed_groups(self) -> FailedGroups:
         return FailedGroups(self.datasets.rows)
+
+    @cached_property
+    def queue_kept(self) -> Kept[QueueRows]:
+        """For those who look again and again: however many they are, and however long the queue."""
+        return Kept(self.queue_view.look, 1.0)
+
+    @cached_property
+    def failed_kept(self) -> Kept[list[FailedGroup]]:
+        return Kept(self.failed_groups.look, 2.0)
 
     @cached_property
     def tallies(self) -> TallyService:

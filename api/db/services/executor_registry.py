@@ -94,6 +94,13 @@ class ExecutorRegistry:
         """The newest first."""
         return self._find(f"end_ms > 0 ORDER BY end_ms DESC, owner LIMIT {MOST_ENDED}")
 
+    def count_lost(self) -> int:
+        """Those that did not end in order, as far back as they are kept."""
+        found = self._rows.read(
+            self._rows.rows, f"SELECT COUNT(*) FROM executor WHERE end_ms > 0 AND ended != '{Ended.LEFT}'"
+        )
+        return int(found[0][0])
+
     def _find(self, which: str) -> list[ExecutorRow]:
         found = self._rows.read(self._rows.rows, f"SELECT {_COLUMNS} FROM executor WHERE {which}")
         return [_row(*row) for row in found]

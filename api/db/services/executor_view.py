@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -75,14 +75,21 @@ class ExecutorView:
 
     def look(self) -> Executors:
         """Raises RowsUnavailable. Heartbeats that can't be read are told, and no error."""
+        found = self.look_at_running()
+        return replace(found, ended=tuple(self._ended()), documents=self._documents(found.running))
+
+    def count_lost(self) -> int:
+        return self._registry.count_lost()
+
+    def look_at_running(self) -> Executors:
+        """The same without those that ended, and without the names of documents."""
         beats: list[ExecutorBeat] = []
         error = ""
         try:
             beats = self._messages.executors()
         except QueueUnavailable as exc:
             error = exc.public_message
-        running = self._running(beats, has_beats=not error)
-        return Executors(tuple(running), tuple(self._ended()), self._documents(running), error)
+        return Executors(tuple(self._running(beats, has_beats=not error)), (), {}, error)
 
     def _running(self, beats: Sequence[ExecutorBeat], *, has_beats: bool) -> list[RunningExecutor]:
         orders = self._orders.all()

@@ -62,6 +62,11 @@ class World:
     def document(self, *, tenant_id: str | None = None, kb_id: str | None = None, priority: int = 1) -> str:
         doc_id = new_id()
         self.rows.write(
+            self.rows.execute,
+            "UPDATE knowledgebase SET document_count = document_count + 1 WHERE id = ?",
+            (kb_id or self.kb_id,),
+        )
+        self.rows.write(
             Document.create,
             id=doc_id,
             tenant_id=tenant_id or self.tenant_id,

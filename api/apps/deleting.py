@@ -14,7 +14,7 @@ from api.apps.parser_config import Strict
 from api.apps.requests import MAX_IDS, as_uuid, schema_body
 from api.apps.services import services
 from api.db.services.dataset_service import DatasetFilter
-from api.db.services.document_service import DocumentFilter
+from api.db.services.document_list import DocumentFilter
 
 bp = Blueprint("deleting", __name__)
 bp.before_request(require_caller)

@@ -10,7 +10,7 @@ from flask import request
 
 from api.apps.envelope import ARGUMENT, DATA, ApiError
 from api.apps.requests import MAX_NUMBER, page_number, page_size, shown
-from api.db.services.document_service import DocumentFilter
+from api.db.services.document_list import DocumentFilter
 from api.db.services.metadata_conditions import Condition, Conditions, read_conditions
 from common.errors import InvalidInput
 from common.task_state import DocumentRun

@@ -16,7 +16,8 @@ from api.apps.requests import file_name, loose_body
 from api.apps.services import services
 from api.apps.uploads import IncomingFile
 from api.apps.views import document_json, listed_document_json
-from api.db.services.document_service import DocumentCounts, NewDocument
+from api.db.services.document_list import DocumentCounts
+from api.db.services.document_service import NewDocument
 from api.db.services.file_types import type_of
 from common.errors import NotFound, StoreUnavailable
 

@@ -36,6 +36,7 @@ PATIENT_S = (0.05, 0.1, 0.2, 0.5, 1.0)
 # For a thread that must come back soon: its callers try again themselves.
 IMPATIENT_S = (0.05,)
 _LOCK_WAIT_S = 3
+_MMAP_BYTES = 1 << 30
 
 
 class Rows:
@@ -60,6 +61,13 @@ class Rows:
     def for_update(self) -> str:
         """SQLite's writers are alone anyway."""
         return "" if self.is_sqlite else " FOR UPDATE"
+
+    def using(self, index: str) -> str:
+        """SQL behind a table's name: this index and no other, "" for any. Which one is best for a list depends on how
+        long it is, and neither database keeps count of that."""
+        if not index:
+            return ""
+        return f" INDEXED BY {index}" if self.is_sqlite else f" FORCE INDEX ({index})"
 
     def execute(self, sql: str, params: Sequence[object] = ()) -> Any:
         """Run one statement written with `?` and return its cursor."""
@@ -210,6 +218,8 @@ def _sqlite(path: Path) -> Database:
         "synchronous": "normal",
         "busy_timeout": 30_000,
         "cache_size": -32_000,
+        # Threads read the same pages without a copy for each of them.
+        "mmap_size": _MMAP_BYTES,
         "wal_autocheckpoint": 0,  # by the Checkpointer
     }
     return SqliteDatabase(str(path), pragmas=pragmas, timeout=30)

@@ -160,13 +160,17 @@ class Document(BaseModel):
     class Meta:
         indexes = (
             (("kb_id", "name_key"), True),
-            (("kb_id", "deleted_ms", "create_ms"), False),
-            (("kb_id", "deleted_ms", "run"), False),
+            (
+                ("kb_id", "deleted_ms", "create_ms", "id", "update_ms", "run", "type", "suffix", "name_key"),
+                False,
+            ),
+            (("kb_id", "deleted_ms", "run", "size_bytes"), False),
             (("tenant_id", "file_digest"), False),
             (("deleted_ms",), False),
             (("kb_id", "visible_seq"), False),
-            (("kb_id", "update_ms"), False),
-            (("tenant_id", "deleted_ms", "create_ms"), False),
+            (("kb_id", "deleted_ms", "update_ms", "id"), False),
+            (("tenant_id", "deleted_ms", "create_ms", "id"), False),
+            (("tenant_id", "deleted_ms", "run", "create_ms", "id"), False),
         )
 
 

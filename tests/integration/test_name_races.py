@@ -7,7 +7,8 @@ from typing import Any
 from api.db.database import Rows
 from api.db.models import Knowledgebase
 from api.db.services.dataset_service import DatasetFilter, DatasetService, NewDataset
-from api.db.services.document_service import DocumentFilter, DocumentService, NewDocument
+from api.db.services.document_list import DocumentFilter
+from api.db.services.document_service import DocumentService, NewDocument
 from common.settings import TaskSettings
 from rag.utils.embedder import PackagedEmbedder
 from rag.utils.object_store import StoredFile

@@ -11,7 +11,8 @@ from api.db import migrations
 from api.db.database import Rows, open_rows
 from api.db.models import MODELS
 from api.db.services.dataset_service import DatasetFilter, DatasetService
-from api.db.services.document_service import DocumentFilter, DocumentService
+from api.db.services.document_list import DocumentFilter
+from api.db.services.document_service import DocumentService
 from api.db.services.role_service import RoleService
 from common.errors import DatabaseTooNew
 from common.settings import TaskSettings

@@ -9,7 +9,8 @@ import pytest
 from api.db.database import Rows
 from api.db.models import Document, Task, TaskEvent
 from api.db.services.control_service import ControlService
-from api.db.services.document_service import DocumentFilter, DocumentService
+from api.db.services.document_list import DocumentFilter
+from api.db.services.document_service import DocumentService
 from api.db.services.parse_service import Doorbell
 from api.db.services.role_service import RoleService
 from api.db.services.task_requests import Fail, FinishPrepare, GiveBack, NewRange, Progress

@@ -1,7 +1,7 @@
 """Numbered schema changes, forward only, the same on SQLite and MySQL.
 
-A migration is a module `m0001_what.py` with STATEMENTS: plain SQL in which {json}, {text}, {auto} and {table} stand
-for what differs between the two. Each statement can be run again: MySQL commits every one of them by itself."""
+A migration is a module `m0001_what.py` with STATEMENTS: plain SQL in which {text}, {auto}, {table} and {on_document}
+stand for what differs between the two. Each statement can be run again: MySQL commits every one of them by itself."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ import peewee
 from api.db.database import Rows
 from common.errors import DatabaseTooNew, RowsUnavailable
 
-_SQLITE = {"text": "TEXT", "auto": "INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL", "table": ""}
+_SQLITE = {"text": "TEXT", "auto": "INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL", "table": "", "on_document": ""}
 _MYSQL = {
     "text": "LONGTEXT",
     "auto": "BIGINT AUTO_INCREMENT PRIMARY KEY",
     "table": "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin ROW_FORMAT=DYNAMIC",
+    "on_document": "ON document",
 }
-# MySQL commits each statement by itself and has no IF NOT EXISTS for these: a duplicate was made before a crash.
-_DUPLICATE_COLUMN, _DUPLICATE_INDEX = 1060, 1061
+# MySQL commits each statement by itself and has no IF (NOT) EXISTS for these: before a crash, a duplicate was made and
+# what is missing was dropped.
+_DUPLICATE_COLUMN, _DUPLICATE_INDEX, _MISSING_INDEX = 1060, 1061, 1091
 
 
 def available() -> list[tuple[int, str]]:
@@ -67,7 +69,7 @@ def _apply(rows: Rows, version: int, statements: tuple[str, ...]) -> None:
         try:
             rows.execute(statement.format(**words))
         except peewee.OperationalError as exc:
-            if not {_DUPLICATE_COLUMN, _DUPLICATE_INDEX} & set(exc.args[1:]):
+            if not {_DUPLICATE_COLUMN, _DUPLICATE_INDEX, _MISSING_INDEX} & set(exc.args[1:]):
                 raise
     rows.execute(f"INSERT INTO schema_version (version, applied_ms) VALUES (?, {rows.now_ms})", (version,))
 

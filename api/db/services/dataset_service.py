@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from peewee import IntegrityError, fn
+from peewee import SQL, IntegrityError, fn
 
 from api.db.database import Rows
 from api.db.models import Document, Knowledgebase, User
 from api.db.services.account_service import Caller
+from api.db.services.id_page import MAX_OFFSET
 from api.db.services.naming import free_name, name_key
 from api.db.services.parser_defaults import parser_config
 from common.errors import Conflict, InvalidInput, NotFound
@@ -21,7 +22,6 @@ from common.ids import new_id
 from common.task_state import DocumentRun
 
 MAX_NAME_BYTES = 128
-MAX_OFFSET = 2**62
 _NAME_RACES = 20
 _SLICE = 500
 
@@ -132,7 +132,7 @@ class DatasetService:
     def run_counts(self, dataset_ids: Sequence[str]) -> dict[str, dict[DocumentRun, int]]:
         """How many documents of each dataset are in each state."""
         query: Any = (
-            Document.select(Document.kb_id, Document.run, fn.COUNT(Document.id))
+            Document.select(Document.kb_id, Document.run, fn.COUNT(SQL("*")))
             .where(Document.kb_id.in_(list(dataset_ids)) & (Document.deleted_ms == 0))
             .group_by(Document.kb_id, Document.run)
             .tuples()

@@ -4,8 +4,7 @@ Parsing them is left to parse_service.py, what is shown of a running parse to do
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +13,13 @@ from peewee import IntegrityError
 from api.db.database import Rows
 from api.db.models import Document, Knowledgebase
 from api.db.services.account_service import Caller
-from api.db.services.dataset_service import MAX_OFFSET
+from api.db.services.document_list import DocumentCounts, DocumentFilter, counts, page_ids
 from api.db.services.document_views import DocumentView, views
 from api.db.services.file_types import chunk_method_of, type_of
-from api.db.services.metadata_edits import summary
 from api.db.services.naming import extension, free_name, name_key
 from common.errors import Conflict, NotFound
 from common.ids import new_id
 from common.settings import TaskSettings
-from common.task_state import DocumentRun
 from rag.utils.object_store import StoredFile
 
 MAX_NAME_BYTES = 255
@@ -41,39 +38,9 @@ class NewDocument:
 
 
 @dataclass(frozen=True)
-class DocumentFilter:
-    """Empty tuples, "" and None ask for everything. The times are applied to the page, as RAGFlow does."""
-
-    page: int = 1
-    page_size: int = 30
-    orderby: str = "create_time"
-    desc: bool = True
-    keywords: str = ""
-    ids: tuple[str, ...] = ()
-    name: str = ""
-    suffixes: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    runs: tuple[DocumentRun, ...] = ()
-    create_ms_from: int = 0
-    create_ms_to: int = 0
-    metadata_meets: Callable[[Mapping[str, Any]], bool] | None = None
-
-
-@dataclass(frozen=True)
 class DocumentPage:
     total: int
     documents: list[DocumentView]
-
-
-@dataclass(frozen=True)
-class DocumentCounts:
-    """How many documents there are of each suffix, state, and value of each key of metadata."""
-
-    total: int
-    suffixes: Counter[str]
-    runs: Counter[DocumentRun]
-    metadata: dict[str, dict[str, int]]
-    without_metadata: int
 
 
 class DocumentService:
@@ -85,7 +52,7 @@ class DocumentService:
         """Insert all documents or none; taken names become `name(1).ext`. Raises NotFound for an unknown dataset."""
         for _ in range(_NAME_RACES):
             try:
-                return self._rows.write(self._add, caller, dataset_id, new, [new_id() for _ in new])
+                return self._rows.write(self._add, caller, dataset_id, new, _ids_in_order(len(new)))
             except IntegrityError:
                 continue  # somebody else took a name meanwhile: the next one is looked for
         raise Conflict("the names of these files are being taken by others: try again")
@@ -101,19 +68,13 @@ class DocumentService:
         return found[0]
 
     def page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
+        """Raises NotFound for a dataset that is not the tenant's."""
         return self._rows.read(self._page, tenant_id, dataset_id, wanted)
 
     def counts(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentCounts:
-        """Of all that the filter lets through, whatever the page."""
-        found = self._rows.read(self._chosen, _query(tenant_id, dataset_id, wanted), wanted)
-        values = summary(row.meta_fields for row in found)
-        return DocumentCounts(
-            total=len(found),
-            suffixes=Counter(row.suffix for row in found),
-            runs=Counter(DocumentRun(row.run) for row in found),
-            metadata={key: dict(told["values"]) for key, told in values.items()},
-            without_metadata=sum(not row.meta_fields for row in found),
-        )
+        """Of all that the filter lets through, whatever the page. Raises NotFound as `page` does."""
+        self._rows.read(_document_count, tenant_id, dataset_id)
+        return self._rows.read(counts, self._rows, dataset_id, wanted)
 
     def known(self, tenant_id: str, dataset_ids: Sequence[str], document_ids: Sequence[str]) -> set[str]:
         """Those of the documents that are in one of the datasets."""
@@ -157,65 +118,32 @@ class DocumentService:
         )
 
     def _page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
-        query = _query(tenant_id, dataset_id, wanted)
-        ordered = _ordered(query, wanted)
-        offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)
-        if wanted.metadata_meets is None:
-            total, part = query.count(), ordered.limit(wanted.page_size).offset(offset)
-            shown = self._views(part)
-        else:
-            chosen = self._chosen(ordered, wanted)
-            total, ids = len(chosen), [row.id for row in chosen[offset : offset + wanted.page_size]]
-            found = {view.id: view for view in self._views(Document.select().where(Document.id.in_(ids)))}
-            shown = [found[document_id] for document_id in ids if document_id in found]
+        whole = _document_count(tenant_id, dataset_id)
+        total, ids = page_ids(self._rows, dataset_id, whole, wanted)
+        found = {view.id: view for view in self._views(Document.select().where(Document.id.in_(ids)))} if ids else {}
+        shown = [found[doc_id] for doc_id in ids if doc_id in found]
         return DocumentPage(total, [d for d in shown if _in_time(d, wanted)])
-
-    def _chosen(self, query: Any, wanted: DocumentFilter) -> list[Any]:
-        """What decides of every document; metadata is looked at here, as no database does it the same way."""
-        meets = wanted.metadata_meets or (lambda _: True)
-        narrow = query.select(Document.id, Document.suffix, Document.run, Document.meta_fields)
-        return [row for row in narrow if meets(row.meta_fields)]
 
     def _views(self, query: Any) -> list[DocumentView]:
         return views(self._rows, list(query), self._max_attempts)
 
 
-def _query(tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> Any:
-    query = Document.select().where(_alive(tenant_id) & (Document.kb_id == dataset_id))
-    for condition in _conditions(wanted):
-        query = query.where(condition)
-    return query
+def _ids_in_order(count: int) -> list[str]:
+    """Files of one call have one time: the newest first are they in the order in which they came."""
+    return sorted((new_id() for _ in range(count)), reverse=True)
 
 
-def _ordered(query: Any, wanted: DocumentFilter) -> Any:
-    columns: dict[str, Any] = {
-        "create_time": Document.create_ms,
-        "update_time": Document.update_ms,
-        "name": Document.name_key,
-    }
-    order = columns[wanted.orderby].desc() if wanted.desc else columns[wanted.orderby].asc()
-    return query.order_by(order, Document.name, Document.id)
+def _document_count(tenant_id: str, dataset_id: str) -> int:
+    """Raises NotFound where the dataset is not the tenant's: its documents are not asked for it one by one."""
+    owned = (Knowledgebase.id == dataset_id) & (Knowledgebase.tenant_id == tenant_id) & (Knowledgebase.deleted_ms == 0)
+    found = Knowledgebase.select(Knowledgebase.document_count).where(owned).tuples().first()
+    if found is None:
+        raise NotFound(f"You don't own the dataset {dataset_id}.")
+    return int(found[0])
 
 
 def _alive(tenant_id: str) -> Any:
     return (Document.tenant_id == tenant_id) & (Document.deleted_ms == 0)
-
-
-def _conditions(wanted: DocumentFilter) -> list[Any]:
-    conditions: list[Any] = []
-    if wanted.ids:
-        conditions.append(Document.id.in_(list(wanted.ids)))
-    if wanted.name:
-        conditions.append((Document.name_key == name_key(wanted.name)) & (Document.name == wanted.name))
-    if wanted.keywords:
-        conditions.append(Document.name_key.contains(wanted.keywords.casefold()))
-    if wanted.suffixes:
-        conditions.append(Document.suffix.in_([suffix.lower() for suffix in wanted.suffixes]))
-    if wanted.types:
-        conditions.append(Document.type.in_(list(wanted.types)))
-    if wanted.runs:
-        conditions.append(Document.run.in_([int(run) for run in wanted.runs]))
-    return conditions
 
 
 def _in_time(document: DocumentView, wanted: DocumentFilter) -> bool:

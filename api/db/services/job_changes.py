@@ -74,7 +74,7 @@ class JobChanges:
             part = job_ids[start : start + _SLICE]
             seen |= self._marks(f"id IN ({marks(part)})", part)
         for dataset_id in dataset_ids:
-            seen |= self._marks("kb_id = ? AND update_ms >= ?", (dataset_id, early_ms))
+            seen |= self._marks("kb_id = ? AND deleted_ms = 0 AND update_ms >= ?", (dataset_id, early_ms))
             seen |= self._marks("kb_id = ? AND deleted_ms >= ?", (dataset_id, early_ms))
         return Look(now_ms, seen, self._at_work(dataset_ids))
 
@@ -97,7 +97,7 @@ class JobChanges:
         ]
         if since_ms is not None:
             early_ms = max(1, since_ms - LATE_MS)
-            parts.append(("kb_id = ? AND update_ms >= ?", (dataset_id, early_ms)))
+            parts.append(("kb_id = ? AND deleted_ms = 0 AND update_ms >= ?", (dataset_id, early_ms)))
             parts.append(("kb_id = ? AND deleted_ms >= ?", (dataset_id, early_ms)))
         owed: dict[str, None] = {}
         for which, params in parts:

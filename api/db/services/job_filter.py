@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import or_
-from typing import Any
 
-from peewee import fn
-
-from api.db.models import Document, Task
 from api.db.services.job_views import JobStatus
 from common.task_state import DocumentRun, TaskState, TaskType
 
@@ -19,25 +13,26 @@ _RUNS = {
     JobStatus.FAILED: DocumentRun.FAIL,
     JobStatus.CANCELLED: DocumentRun.CANCEL,
 }
+# One that is at work, that waits after an error, or that is the last one.
+_HAS_TELLING_TASK = (
+    "EXISTS (SELECT 1 FROM task t WHERE t.doc_id = document.id AND t.generation = document.generation"
+    f" AND (+t.state = {int(TaskState.RUNNING)} OR +t.state = {int(TaskState.PENDING)}"
+    f" AND (t.error_code != '' OR t.task_type = '{TaskType.FINISH}')))"
+)
+_IS_UNDER_WAY = f"(done_tasks > 0 OR failed_tasks > 0 OR {_HAS_TELLING_TASK})"
+_OF_RUNNING = {
+    JobStatus.PAUSED: "paused = 1",
+    JobStatus.RUNNING: f"paused = 0 AND {_IS_UNDER_WAY}",
+    JobStatus.QUEUED: f"paused = 0 AND NOT {_IS_UNDER_WAY}",
+}
 
 
-def job_condition(statuses: Sequence[JobStatus]) -> Any:
-    """Documents of which one of these is told."""
-    return reduce(or_, (_condition(status) for status in statuses))
-
-
-def _condition(status: JobStatus) -> Any:
-    if status in _RUNS:
-        return Document.run == int(_RUNS[status])
-    running = Document.run == int(DocumentRun.RUNNING)
-    if status is JobStatus.PAUSED:
-        return running & (Document.paused == 1)
-    is_under_way = (Document.done_tasks > 0) | (Document.failed_tasks > 0) | _has_telling_task()
-    return running & (Document.paused == 0) & (is_under_way if status is JobStatus.RUNNING else ~is_under_way)
-
-
-def _has_telling_task() -> Any:
-    """One that is at work, that waits after an error, or that is the last one."""
-    waits = (Task.state == int(TaskState.PENDING)) & ((Task.error_code != "") | (Task.task_type == TaskType.FINISH))
-    which = (Task.doc_id == Document.id) & (Task.generation == Document.generation)
-    return fn.EXISTS(Task.select(Task.id).where(which & ((Task.state == int(TaskState.RUNNING)) | waits)))
+def job_condition(statuses: Sequence[JobStatus]) -> str:
+    """Documents of which one of these is told. Where their `run` alone decides, nothing else is looked at."""
+    runs = {_RUNS.get(status, DocumentRun.RUNNING) for status in statuses}
+    named = f"run IN ({', '.join(str(int(run)) for run in sorted(runs))})"
+    on_their_way = [_OF_RUNNING[status] for status in _OF_RUNNING if status in statuses]
+    if len(on_their_way) in (0, len(_OF_RUNNING)):
+        return named
+    others = f"run != {int(DocumentRun.RUNNING)}"
+    return f"{named} AND ({' OR '.join([others, *(f'({one})' for one in on_their_way)])})"

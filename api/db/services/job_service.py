@@ -9,9 +9,10 @@ from typing import Any
 from api.db.database import Rows
 from api.db.models import Document, Knowledgebase
 from api.db.services.account_service import Caller
-from api.db.services.dataset_service import MAX_OFFSET, DatasetService, NewDataset
+from api.db.services.dataset_service import DatasetService, NewDataset
 from api.db.services.document_changes import DocumentChange, DocumentChanges
 from api.db.services.document_service import DocumentService, NewDocument
+from api.db.services.id_page import IdList
 from api.db.services.job_filter import job_condition
 from api.db.services.job_views import JobStatus, JobView, job_views
 from api.db.services.naming import name_key
@@ -111,14 +112,29 @@ class JobService:
         return found.id if found else self._datasets.create(caller, NewDataset(DATASET_NAME)).id
 
     def _page(self, tenant_id: str, wanted: JobFilter) -> JobPage:
-        query = Document.select().where(_alive(tenant_id))
+        total, ids = self._listed(tenant_id, wanted).page(self._rows, wanted.page, wanted.page_size)
+        found = {job.id: job for job in self._views(Document.select().where(Document.id.in_(ids)))} if ids else {}
+        return JobPage(total, [found[job_id] for job_id in ids if job_id in found])
+
+    def _listed(self, tenant_id: str, wanted: JobFilter) -> IdList:
+        """A tenant's jobs, or a dataset's, by indexes that tell which these are and, as far as `run` decides, their
+        states."""
+        column, value = ("kb_id", wanted.dataset_id) if wanted.dataset_id else ("tenant_id", tenant_id)
+        which, params = f"{column} = ? AND deleted_ms = 0", [value]
         if wanted.dataset_id:
-            query = query.where(Document.kb_id == wanted.dataset_id)
+            which += " AND EXISTS (SELECT 1 FROM knowledgebase k WHERE k.id = ? AND k.tenant_id = ?)"
+            params += [wanted.dataset_id, tenant_id]
         if wanted.statuses:
-            query = query.where(job_condition(wanted.statuses))
-        offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)
-        part = query.order_by(Document.create_ms.desc(), Document.id).limit(wanted.page_size).offset(offset)
-        return JobPage(query.count(), self._views(part))
+            which += f" AND {job_condition(wanted.statuses)}"
+        of_tenant = "document_jobs" if wanted.statuses else "document_of_tenant"
+        return IdList(
+            which=which,
+            params=params,
+            order=("create_ms", "id"),
+            desc=True,
+            index="document_page" if wanted.dataset_id else of_tenant,
+            count_index="document_run" if wanted.dataset_id else of_tenant,
+        )
 
     def _views(self, query: Any) -> list[JobView]:
         found: Sequence[Document] = list(query)

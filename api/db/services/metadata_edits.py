@@ -80,12 +80,17 @@ def _once(values: Iterable[Any]) -> list[Any]:
 
 def summary(documents: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """For each key its type and its values with how many documents have them, most first."""
+    return weighed_summary((metadata, 1) for metadata in documents)
+
+
+def weighed_summary(noted: Iterable[tuple[Mapping[str, Any], int]]) -> dict[str, dict[str, Any]]:
+    """The same of metadata that so many documents share."""
     counts: dict[str, Counter[str]] = {}
     types: dict[str, Counter[str]] = {}
-    for metadata in documents:
+    for metadata, count in noted:
         for key, held in metadata.items():
-            types.setdefault(key, Counter())[_type(held)] += 1
-            counts.setdefault(key, Counter()).update(_values(held))
+            types.setdefault(key, Counter())[_type(held)] += count
+            counts.setdefault(key, Counter()).update(dict.fromkeys(_values(held), count))
     return {
         key: {"type": types[key].most_common(1)[0][0], "values": [list(pair) for pair in found.most_common()]}
         for key, found in counts.items()

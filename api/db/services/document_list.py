@@ -1,0 +1,143 @@
+"""Which documents a dataset's list shows: its filters and orders as conditions on indexes that hold all they need
+(migration 6). Metadata alone is not in an index: asking for it reads every document that the other filters leave."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from api.db.database import Rows
+from api.db.services.id_page import MAX_OFFSET, IdList
+from api.db.services.metadata_edits import weighed_summary
+from api.db.services.naming import name_key
+from api.db.services.task_sql import marks
+from common.task_state import DocumentRun
+
+# With every column that is filtered or ordered by; by time of change; by name; by state.
+_PAGE, _CHANGED, _NAME, _RUN = "document_page", "document_changed", "document_name", "document_run"
+_COLUMNS = {"create_time": "create_ms", "update_time": "update_ms", "name": "name_key"}
+
+
+@dataclass(frozen=True)
+class DocumentFilter:
+    """Empty tuples, "" and None ask for everything. The times are applied to the page, as RAGFlow does."""
+
+    page: int = 1
+    page_size: int = 30
+    orderby: str = "create_time"
+    desc: bool = True
+    keywords: str = ""
+    ids: tuple[str, ...] = ()
+    name: str = ""
+    suffixes: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    runs: tuple[DocumentRun, ...] = ()
+    create_ms_from: int = 0
+    create_ms_to: int = 0
+    metadata_meets: Callable[[Mapping[str, Any]], bool] | None = None
+
+    @property
+    def names_documents(self) -> bool:
+        return bool(self.ids or self.name)
+
+    @property
+    def is_by_state_only(self) -> bool:
+        return not (self.names_documents or self.keywords or self.suffixes or self.types)
+
+    @property
+    def is_for_all(self) -> bool:
+        return self.is_by_state_only and not self.runs
+
+
+@dataclass(frozen=True)
+class DocumentCounts:
+    """How many documents there are of each suffix, state, and value of each key of metadata."""
+
+    total: int
+    suffixes: Counter[str]
+    runs: Counter[DocumentRun]
+    metadata: dict[str, dict[str, int]]
+    without_metadata: int
+
+
+def page_ids(rows: Rows, dataset_id: str, whole: int, wanted: DocumentFilter) -> tuple[int, list[str]]:
+    """How many documents the filter lets through, and those of the page in their order; `whole` is how many the dataset
+    has. Called within a read."""
+    listed = id_list(dataset_id, wanted)
+    if wanted.metadata_meets is None:
+        if wanted.is_for_all:
+            listed = replace(listed, known_total=whole)
+        return listed.page(rows, wanted.page, wanted.page_size)
+    found = _with_metadata(rows, listed, f"{_COLUMNS[wanted.orderby]}, id", wanted)
+    ordered = [doc_id for _, doc_id in sorted(((row[0], row[1]) for row in found), reverse=wanted.desc)]
+    offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)
+    return len(ordered), ordered[offset : offset + wanted.page_size]
+
+
+def counts(rows: Rows, dataset_id: str, wanted: DocumentFilter) -> DocumentCounts:
+    """Of all that the filter lets through, whatever the page. Called within a read."""
+    found = _with_metadata(rows, id_list(dataset_id, wanted), "suffix, run", wanted)
+    noted = Counter(metadata for _, _, metadata in found)
+    values = weighed_summary((json.loads(metadata), count) for metadata, count in noted.items())
+    return DocumentCounts(
+        total=len(found),
+        suffixes=Counter(suffix for suffix, _, _ in found),
+        runs=Counter(DocumentRun(run) for _, run, _ in found),
+        metadata={key: dict(told["values"]) for key, told in values.items()},
+        without_metadata=noted["{}"],
+    )
+
+
+def id_list(dataset_id: str, wanted: DocumentFilter) -> IdList:
+    """Without what is asked of the metadata."""
+    conditions, params = _filtered(wanted)
+    if wanted.is_for_all and wanted.orderby == "name":
+        # Only deleted documents have no key, and no two have the same.
+        which, index, order = ["kb_id = ?", "name_key IS NOT NULL"], _NAME, ["name_key"]
+    else:
+        index = _CHANGED if wanted.is_for_all and wanted.orderby == "update_time" else _PAGE
+        which, order = ["kb_id = ?", "deleted_ms = 0", *conditions], [_COLUMNS[wanted.orderby], "id"]
+    count_index = _NAME if index == _NAME else _RUN if wanted.is_by_state_only else _PAGE
+    is_short = wanted.names_documents
+    return IdList(
+        which=" AND ".join(which),
+        params=[dataset_id, *params],
+        order=order,
+        desc=wanted.desc,
+        index="" if is_short else index,
+        count_index="" if is_short else count_index,
+    )
+
+
+def _filtered(wanted: DocumentFilter) -> tuple[list[str], list[object]]:
+    conditions: list[str] = []
+    params: list[object] = []
+    lists: dict[str, Sequence[object]] = {
+        "id": wanted.ids,
+        "suffix": [suffix.lower() for suffix in wanted.suffixes],
+        "type": wanted.types,
+        "run": [int(run) for run in wanted.runs],
+    }
+    for column, values in lists.items():
+        if values:
+            conditions.append(f"{column} IN ({marks(values)})")
+            params += values
+    if wanted.name:
+        conditions.append("name_key = ? AND name = ?")
+        params += [name_key(wanted.name), wanted.name]
+    if wanted.keywords:
+        conditions.append("INSTR(name_key, ?) > 0")
+        params.append(wanted.keywords.casefold())
+    return conditions, params
+
+
+def _with_metadata(rows: Rows, listed: IdList, columns: str, wanted: DocumentFilter) -> list[Sequence[Any]]:
+    """Two columns and the metadata, as it is written, of the documents whose metadata is as wanted. Many documents say
+    the same, and each text is judged once."""
+    meets = wanted.metadata_meets or (lambda _: True)
+    found = rows.table(f"{columns}, meta_fields", f"FROM document WHERE {listed.which}", listed.params)
+    wanted_texts = {text for text in {row[2] for row in found} if meets(json.loads(text))}
+    return [row for row in found if row[2] in wanted_texts]

@@ -1,5 +1,5 @@
 """Which documents a dataset's list shows: its filters and orders as conditions on indexes that hold all they need
-(migration 6). Metadata alone is not in an index: asking for it reads every document that the other filters leave."""
+(migration 7). Metadata alone is not in an index: asking for it reads every document that the other filters leave."""
 
 from __future__ import annotations
 

@@ -84,6 +84,8 @@ def test_a_parse_again_leaves_one_generation(site: Site, dataset_id: str, tmp_pa
     document_id = site.parsed(dataset_id, write_pages(tmp_path / "again.pdf", 14, heading="Anew"))
     first = site.instance.document(dataset_id, document_id)["chunk_count"]
     for generation in (2, 3):
+        config = {"chunk_method": "naive", "parser_config": {"chunk_token_num": 500 + generation}}
+        assert site.instance.call("PUT", f"/datasets/{dataset_id}/documents/{document_id}", config)["code"] == 0
         site.instance.parse(dataset_id, document_id)
         assert site.instance.wait_ended(dataset_id, document_id)["run"] == "DONE"
         hits = [hit for hit in site.instance.search(dataset_id, "Anew 7") if hit["document_id"] == document_id]

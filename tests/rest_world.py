@@ -48,6 +48,7 @@ from rag.utils.embedder import PackagedEmbedder
 from rag.utils.folder_store import FolderStore
 from rag.utils.redis_conn import Queue
 from rag.utils.terms import analyse
+from tests.described import require_described
 
 API = "/api/v1"
 
@@ -71,7 +72,9 @@ class RestWorld:
 
     def call(self, method: str, path: str, *, key: str | None = None, **kwargs: Any) -> TestResponse:
         headers = {"Authorization": f"Bearer {key or self.key}"} | kwargs.pop("headers", {})
-        return self.client.open(f"{API}{path}", method=method, headers=headers, **kwargs)
+        response = self.client.open(f"{API}{path}", method=method, headers=headers, **kwargs)
+        require_described(self.client.application, response)
+        return response
 
     def ok(self, method: str, path: str, **kwargs: Any) -> Any:
         """The data of a call that must succeed."""

@@ -10,6 +10,7 @@ from api.apps import (
     admin,
     admin_failed,
     admin_users,
+    api_docs,
     chunk_edits,
     chunks,
     datasets,
@@ -99,6 +100,7 @@ def create_app(services: Services) -> Flask:
         admin.bp,
         admin_failed.bp,
         admin_users.bp,
+        api_docs.bp,
     ):
         app.register_blueprint(blueprint, url_prefix=API_PREFIX)
     for blueprint in (older.open_bp, older.bp):
@@ -108,6 +110,7 @@ def create_app(services: Services) -> Flask:
     ui.register(app)
     if services.settings.server.proxies:
         _believe_proxies(app, services.settings.server.proxies)
+    app.register_blueprint(api_docs.page_bp)
     return app
 
 

@@ -4,18 +4,28 @@ plain HTTP, errors as problems. Failed tasks and users have modules of their own
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 from flask import Blueprint, Response, jsonify, request
 
 from api.apps import problems
 from api.apps.admin_json import executors_json, groups_json, health_json, history_json, queue_json
 from api.apps.auth import caller, require_caller
+from api.apps.openapi.operation import Surface, describe
 from api.apps.problems import FieldError, Problem, wrong_fields
+from api.apps.requests import Loose, params
 from api.apps.services import services
+from api.apps.shapes.admin import History, Ordered, Overview, Setting
 from common.errors import QueueUnavailable
 
 _SPANS = {"30m": 30, "24h": 24 * 60}
+TAG = "Administration"
+_PROBLEM = Surface.PROBLEM
+FORBIDDEN = (int(HTTPStatus.FORBIDDEN),)
+
+
+class HistoryQuery(Loose):
+    span: Literal["30m", "24h"] = "30m"
 
 
 def require_admin() -> None:
@@ -36,6 +46,7 @@ bp = admin_blueprint("admin")
 
 
 @bp.get("/admin/overview")
+@describe(TAG, "Health, executors, queues, failures", surface=_PROBLEM, answer=Overview, statuses=FORBIDDEN)
 def overview() -> Response:
     """All that the overview shows, in one call: it is asked for every other second."""
     box = services()
@@ -52,9 +63,17 @@ def overview() -> Response:
 
 
 @bp.get("/admin/history")
+@describe(
+    TAG,
+    "What ended, by the minute",
+    surface=_PROBLEM,
+    query=HistoryQuery,
+    answer=History,
+    statuses=(*FORBIDDEN, 422),
+)
 def history() -> Response:
     """Tasks that ended, pages and chunks by the minute, over `span`: 30m or 24h."""
-    span = request.args.get("span", "30m")
+    span = params().get("span", "30m")
     if span not in _SPANS:
         raise wrong_fields(FieldError("span", f"allowed: {', '.join(_SPANS)}"))
     tallies, now_minute = services().tallies.by_minute(_SPANS[span])
@@ -62,6 +81,7 @@ def history() -> Response:
 
 
 @bp.get("/admin/settings")
+@describe(TAG, "The settings in force", surface=_PROBLEM, answer=list[Setting], statuses=FORBIDDEN)
 def settings() -> Response:
     """As they were read at this server's start; secrets are masked."""
     found = services().settings.effective
@@ -69,6 +89,7 @@ def settings() -> Response:
 
 
 @bp.post("/admin/executors/<path:name>/drain")
+@describe(TAG, "Let an executor take nothing new", surface=_PROBLEM, answer=Ordered, statuses=(*FORBIDDEN, 400))
 def drain(name: str) -> Response:
     """Take nothing new, finish what is in hand, then stay idle until it is resumed."""
     services().executor_orders.drain(name, _who())
@@ -76,12 +97,14 @@ def drain(name: str) -> Response:
 
 
 @bp.post("/admin/executors/<path:name>/resume")
+@describe(TAG, "Let an executor go on", surface=_PROBLEM, answer=Ordered, statuses=(*FORBIDDEN, 400))
 def resume(name: str) -> Response:
     services().executor_orders.resume(name)
     return _ordered(name)
 
 
 @bp.post("/admin/executors/<path:name>/restart")
+@describe(TAG, "Let an executor start again", surface=_PROBLEM, answer=Ordered, statuses=(*FORBIDDEN, 400))
 def restart(name: str) -> Response:
     """Drain, then leave; who supervises it starts it again."""
     services().executor_orders.restart(name, _who())

@@ -6,15 +6,19 @@ import re
 import secrets
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 from flask import Response, jsonify
+from pydantic import Field
 
-from api.apps.admin import admin_blueprint
+from api.apps.admin import FORBIDDEN, TAG, admin_blueprint
 from api.apps.auth import caller
+from api.apps.openapi.operation import Surface, describe
 from api.apps.problems import FieldError, Problem, wrong_fields
-from api.apps.requests import loose_body, text
+from api.apps.requests import Loose, loose_body, text
 from api.apps.services import services
+from api.apps.shapes.admin import NewPassword, NewUser
+from api.apps.shapes.admin import UserFacts as UserShape
 from api.db.services.user_admin import UserFacts
 from common.errors import NotFound
 
@@ -25,14 +29,41 @@ _MAX_EMAIL = 255
 _MAX_NICKNAME = 128
 _LEAST_PASSWORD = 8
 _MAX_PASSWORD = 1024
+_PROBLEM = Surface.PROBLEM
+
+
+class CreateUser(Loose):
+    email: Annotated[str, Field(max_length=_MAX_EMAIL)]
+    nickname: Annotated[str, Field(max_length=_MAX_NICKNAME)] = ""
+    password: Annotated[str, Field(min_length=_LEAST_PASSWORD, max_length=_MAX_PASSWORD)] | None = None
+    is_superuser: bool = False
+
+
+class ChangeUser(Loose):
+    """One of them, or both."""
+
+    is_active: bool | None = None
+    is_superuser: bool | None = None
 
 
 @bp.get("/admin/users")
+@describe(TAG, "List users", surface=_PROBLEM, answer=list[UserShape], statuses=FORBIDDEN)
 def users() -> Response:
     return jsonify([asdict(user) for user in services().user_admin.all()])
 
 
 @bp.post("/admin/users")
+@describe(
+    TAG,
+    "Make a user",
+    note="Without a password one is made up, and told in this answer only.",
+    surface=_PROBLEM,
+    body=CreateUser,
+    answer=NewUser,
+    status=201,
+    statuses=(*FORBIDDEN, 409),
+    example={"email": "ann@example.com", "nickname": "Ann"},
+)
 def create() -> tuple[Response, int]:
     """With a password of their own, or, where none is given, a made-up one in the answer: it can't be read again."""
     body = loose_body()
@@ -54,6 +85,7 @@ def create() -> tuple[Response, int]:
 
 
 @bp.patch("/admin/users/<user_id>")
+@describe(TAG, "Change what a user may do", surface=_PROBLEM, body=ChangeUser, answer=UserShape, statuses=FORBIDDEN)
 def change(user_id: str) -> Response:
     """`is_active`, `is_superuser`, or both."""
     body = loose_body()
@@ -67,6 +99,7 @@ def change(user_id: str) -> Response:
 
 
 @bp.post("/admin/users/<user_id>/password")
+@describe(TAG, "Give a user a new password", surface=_PROBLEM, answer=NewPassword, statuses=FORBIDDEN)
 def reset_password(user_id: str) -> Response:
     """A new password, in the answer only; the user is signed out everywhere."""
     return jsonify({"password": services().user_admin.reset_password(user_id)})

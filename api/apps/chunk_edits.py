@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 from flask import Blueprint, Response
 
 from api.apps.auth import caller, require_caller
 from api.apps.chunk_requests import (
+    AddChunk,
     ChunkBody,
+    DeleteChunks,
+    SwitchChunks,
+    UpdateChunk,
     keyword_list,
     positions,
     question_list,
@@ -19,8 +24,11 @@ from api.apps.chunk_requests import (
 )
 from api.apps.chunks import owned_document
 from api.apps.envelope import DATA, ApiError, full, plain
+from api.apps.openapi.operation import Surface, describe
 from api.apps.requests import id_list, loose_body
 from api.apps.services import services
+from api.apps.shapes.chunks import Added
+from api.apps.shapes.documents import Started
 from api.apps.views import added_chunk_json
 from api.db.services.chunk_edits import ChunkChange, NewChunk
 from api.db.services.chunk_notes import ChunkNote
@@ -33,6 +41,13 @@ _CHUNKS = "/datasets/<dataset_id>/documents/<document_id>/chunks"
 
 
 @bp.post(_CHUNKS)
+@describe(
+    "Chunks",
+    "Add a chunk",
+    body=AddChunk,
+    answer=Added,
+    example={"content": "The filter is cleaned weekly.", "important_keywords": ["filter"], "questions": []},
+)
 def add(dataset_id: str, document_id: str) -> Response:
     document = owned_document(dataset_id, document_id)
     body = loose_body()
@@ -48,6 +63,7 @@ def add(dataset_id: str, document_id: str) -> Response:
 
 @bp.put(f"{_CHUNKS}/<chunk_id>")
 @bp.patch(f"{_CHUNKS}/<chunk_id>")
+@describe("Chunks", "Change a chunk", body=UpdateChunk, example={"content": "The filter is cleaned daily."})
 def update(dataset_id: str, document_id: str, chunk_id: str) -> Response:
     document = owned_document(dataset_id, document_id)
     body = loose_body()
@@ -66,6 +82,7 @@ def update(dataset_id: str, document_id: str, chunk_id: str) -> Response:
 
 
 @bp.patch(_CHUNKS)
+@describe("Chunks", "Switch chunks on or off", surface=Surface.FULL, body=SwitchChunks, answer=Literal[True])
 def switch_chunks(dataset_id: str, document_id: str) -> Response:
     document = owned_document(dataset_id, document_id)
     body = loose_body()
@@ -79,6 +96,14 @@ def switch_chunks(dataset_id: str, document_id: str) -> Response:
 
 
 @bp.delete(_CHUNKS)
+@describe(
+    "Chunks",
+    "Delete chunks",
+    note="Without ids nothing is deleted, unless `delete_all` says so. `data` is there only for repeated ids.",
+    body=DeleteChunks,
+    needs_body=False,
+    answer=Started | None,
+)
 def delete(dataset_id: str, document_id: str) -> Response:
     """Without ids nothing is deleted, unless `delete_all` says so."""
     document = owned_document(dataset_id, document_id)

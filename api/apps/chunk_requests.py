@@ -6,14 +6,49 @@ import base64
 import binascii
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from api.apps.envelope import DATA, UNCAUGHT, ApiError
-from api.apps.requests import shown, text
+from api.apps.requests import Loose, shown, text
 from api.db.services.chunk_edits import Position
 
 ChunkBody = Mapping[str, Any]
 _MAX_COORDINATE = 1_000_000
+_Coordinate = Annotated[int, Field(ge=-_MAX_COORDINATE, le=_MAX_COORDINATE)]
+_Place = Annotated[list[_Coordinate], Field(min_length=5, max_length=5)]
+
+
+class ChunkFields(Loose):
+    important_keywords: list[str] | None = None
+    questions: list[str] | None = None
+    tag_kwd: list[str] | None = None
+    tag_feas: Annotated[dict[str, float], Field(description="A weight for each tag")] | None = None
+    image_base64: Annotated[str, Field(description="Not available")] | None = None
+
+
+class AddChunk(ChunkFields):
+    content: Annotated[str, Field(min_length=1)]
+
+
+class UpdateChunk(ChunkFields):
+    content: Annotated[str, Field(min_length=1)] | None = None
+    available: bool | Annotated[int, Field(ge=0, le=1)] | None = None
+    positions: Annotated[list[_Place], Field(description="page from 1, left, right, top, bottom")] | None = None
+
+
+class SwitchChunks(Loose):
+    """One of the two switches must be there."""
+
+    chunk_ids: Annotated[list[str], Field(min_length=1)]
+    available_int: Annotated[int, Field(ge=0, le=1)] | None = None
+    available: bool | None = None
+
+
+class DeleteChunks(Loose):
+    chunk_ids: list[str] | None = None
+    delete_all: bool = False
 
 
 def text_or_none(body: ChunkBody, key: str) -> str | None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, request
+from typing import Annotated, Literal
+
+from flask import Blueprint, Response
+from pydantic import Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import DATA, ApiError, plain
-from api.apps.requests import page_number, page_size
+from api.apps.openapi.operation import describe
+from api.apps.requests import Paged, page_number, page_size, params
 from api.apps.services import services
+from api.apps.shapes.chunks import ChunkInFull, ChunkPage
 from api.apps.views import chunk_json, document_json, raw_chunk_json
 from api.db.services.chunk_notes import NO_NOTE
 from api.db.services.chunk_service import ChunkFilter
@@ -22,7 +27,17 @@ _MAX_IDS = 100
 _SWITCH = {"": None, "true": True, "1": True, "false": False, "0": False}
 
 
+class ListChunks(Paged):
+    keywords: Annotated[str, Field(description="Full text; `content` then marks the words")] = ""
+    id: str = ""
+    chunk_ids: Annotated[list[str], Field(max_length=_MAX_IDS, description="Repeated, or parted by commas")] = Field(
+        default_factory=list
+    )
+    available: Literal["", "true", "false", "1", "0"] = ""
+
+
 @bp.get("/datasets/<dataset_id>/documents/<document_id>/chunks")
+@describe("Chunks", "List the chunks of a document", query=ListChunks, answer=ChunkPage)
 def list_page(dataset_id: str, document_id: str) -> Response:
     document = owned_document(dataset_id, document_id)
     wanted = _filter()
@@ -37,6 +52,7 @@ def list_page(dataset_id: str, document_id: str) -> Response:
 
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>/chunks/<chunk_id>")
+@describe("Chunks", "Show a chunk", answer=ChunkInFull)
 def get(dataset_id: str, document_id: str, chunk_id: str) -> Response:
     document = owned_document(dataset_id, document_id)
     found = services().chunks.known(document, [chunk_id])
@@ -54,7 +70,7 @@ def owned_document(dataset_id: str, document_id: str) -> DocumentView:
 
 
 def _filter() -> ChunkFilter:
-    args = request.args
+    args = params()
     ids = [args["id"]] if args.get("id") else []
     ids += [one for given in args.getlist("chunk_ids") for one in given.split(",") if one]
     if len(ids) > _MAX_IDS:

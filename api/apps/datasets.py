@@ -9,8 +9,11 @@ from flask import Blueprint, Response
 from api.apps.auth import caller, require_caller
 from api.apps.dataset_requests import ListDatasets, UpdateDataset
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
+from api.apps.openapi.operation import describe
 from api.apps.requests import CreateDataset, as_uuid, query, schema_body, shown
 from api.apps.services import services
+from api.apps.shapes.common import Count
+from api.apps.shapes.datasets import Dataset, DatasetInFull, DatasetOwners, ListedDataset
 from api.apps.views import dataset_json, listed_dataset_json, parsing_status_json
 from api.db.services.dataset_changes import DatasetChange
 from api.db.services.dataset_service import DatasetFilter, DatasetPage, DatasetView, NewDataset
@@ -19,8 +22,18 @@ from common.errors import NotFound
 bp = Blueprint("datasets", __name__)
 bp.before_request(require_caller)
 
+_TAG = "Datasets"
+
 
 @bp.post("/datasets")
+@describe(
+    _TAG,
+    "Make a dataset",
+    note="A name that is taken becomes `name(1)`.",
+    body=CreateDataset,
+    answer=Dataset,
+    example={"name": "manuals", "chunk_method": "naive", "parser_config": {"chunk_token_num": 256}},
+)
 def create() -> Response:
     asked = schema_body(CreateDataset)
     if asked.pipeline_id is not None:
@@ -43,6 +56,14 @@ def create() -> Response:
 
 
 @bp.get("/datasets")
+@describe(
+    _TAG,
+    "List datasets",
+    note="One that is asked for by id or name and is not there is an error, never an empty list.",
+    query=ListDatasets,
+    answer=list[ListedDataset] | DatasetOwners,
+    beside={"total_datasets": Count},
+)
 def list_page() -> Response:
     asked = query(ListDatasets)
     if asked.id is not None and asked.ids is not None:
@@ -75,6 +96,7 @@ def list_page() -> Response:
 
 
 @bp.get("/datasets/<dataset_id>")
+@describe(_TAG, "Show a dataset", answer=DatasetInFull)
 def get(dataset_id: str) -> Response:
     dataset = owned(dataset_id)
     size = services().datasets.size_bytes(dataset.id)
@@ -82,6 +104,14 @@ def get(dataset_id: str) -> Response:
 
 
 @bp.put("/datasets/<dataset_id>")
+@describe(
+    _TAG,
+    "Change a dataset",
+    note="What is not sent stays. `parser_config` is laid over the one that is kept.",
+    body=UpdateDataset,
+    answer=Dataset,
+    example={"name": "manuals of 2026", "parser_config": {"chunk_token_num": 512}},
+)
 def update(dataset_id: str) -> Response:
     asked = schema_body(UpdateDataset)
     _require_uuid(dataset_id)
@@ -95,6 +125,7 @@ def update(dataset_id: str) -> Response:
 
 
 @bp.post("/datasets/<dataset_id>/embedding/check")
+@describe(_TAG, "Compare another embedding model", note="Not available: there is one model.")
 def check_embedding(dataset_id: str) -> Response:
     """Whether vectors of another model come near the dataset's. There is no other to compare with."""
     owned(dataset_id)

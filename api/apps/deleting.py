@@ -10,9 +10,12 @@ from pydantic import AfterValidator, Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
+from api.apps.openapi.operation import describe
 from api.apps.parser_config import Strict
 from api.apps.requests import MAX_IDS, as_uuid, schema_body
 from api.apps.services import services
+from api.apps.shapes.datasets import SuccessCount
+from api.apps.shapes.documents import Deleted
 from api.db.services.dataset_service import DatasetFilter
 from api.db.services.document_list import DocumentFilter
 
@@ -33,6 +36,14 @@ class DeleteDocuments(Strict):
 
 
 @bp.delete("/datasets")
+@describe(
+    "Datasets",
+    "Delete datasets",
+    note="All of those that are named, or none. Without ids nothing is deleted, unless `delete_all` says so.",
+    body=DeleteDatasets,
+    answer=SuccessCount,
+    example={"ids": ["6f0c2a1e5b3d4c7f8a9b0c1d2e3f4a5b"]},
+)
 def delete_datasets() -> Response:
     asked = schema_body(DeleteDatasets)
     ids = _once_each(asked.ids or [])
@@ -47,6 +58,13 @@ def delete_datasets() -> Response:
 
 
 @bp.delete("/datasets/<dataset_id>/documents")
+@describe(
+    "Documents",
+    "Delete documents",
+    note="All of those that are named, or none. Without ids nothing is deleted, unless `delete_all` says so.",
+    body=DeleteDocuments,
+    answer=Deleted,
+)
 def delete_documents(dataset_id: str) -> Response:
     asked = schema_body(DeleteDocuments)
     tenant_id = caller().tenant_id

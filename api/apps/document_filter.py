@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from flask import request
+from pydantic import Field
 
 from api.apps.envelope import ARGUMENT, DATA, ApiError
-from api.apps.requests import MAX_NUMBER, page_number, page_size, shown
+from api.apps.requests import MAX_NUMBER, Paged, page_number, page_size, params, shown
 from api.db.services.document_list import DocumentFilter
 from api.db.services.metadata_conditions import Condition, Conditions, read_conditions
 from common.errors import InvalidInput
@@ -21,8 +21,33 @@ _MAX_IDS = 100
 _NO_METADATA = "empty_metadata"
 
 
+class FilterDocuments(Paged):
+    orderby: Literal["create_time", "update_time", "name"] = "create_time"
+    desc: Annotated[bool, Field(description="Everything but `false` is true")] = True
+    keywords: Annotated[str, Field(description="What the name contains, in any case")] = ""
+    id: str = ""
+    ids: Annotated[list[str], Field(max_length=_MAX_IDS, description="Repeated, or parted by commas")] = Field(
+        default_factory=list
+    )
+    name: Annotated[str, Field(description="The whole name")] = ""
+    suffix: Annotated[list[str], Field(description="Without the dot")] = Field(default_factory=list)
+    types: list[Literal["pdf", "doc", "aural", "visual", "virtual"]] = Field(default_factory=list)
+    run: list[Literal["UNSTART", "RUNNING", "CANCEL", "DONE", "FAIL", "0", "1", "2", "3", "4"]] = Field(
+        default_factory=list
+    )
+    create_time_from: Annotated[int, Field(description="Milliseconds; filters the page, and leaves `total`")] = 0
+    create_time_to: int = 0
+    metadata: Annotated[str, Field(description="JSON: each key with a value, or a list of values")] = ""
+    metadata_condition: Annotated[str, Field(description="JSON: `logic` and `conditions`")] = ""
+    return_empty_metadata: Literal["", "true", "false", "1", "0"] = ""
+
+
+class ListDocuments(FilterDocuments):
+    type: Annotated[Literal["", "filter"], Field(description="`filter`: counts in place of documents")] = ""
+
+
 def document_filter() -> DocumentFilter:
-    args = request.args
+    args = params()
     orderby = args.get("orderby") or "create_time"
     if orderby not in _ORDERS:
         raise ApiError(ARGUMENT, f"invalid orderby field: {shown(orderby)}; allowed: {', '.join(_ORDERS)}")
@@ -49,7 +74,7 @@ def document_filter() -> DocumentFilter:
 
 
 def _given(key: str) -> tuple[str, ...]:
-    return tuple(value for value in request.args.getlist(key) if value)
+    return tuple(value for value in params().getlist(key) if value)
 
 
 def _types() -> tuple[str, ...]:
@@ -68,7 +93,7 @@ def _run(value: str) -> DocumentRun:
 
 
 def _time(key: str) -> int:
-    value = request.args.get(key) or "0"
+    value = params().get(key) or "0"
     try:
         time_ms = int(value)
     except ValueError as exc:
@@ -83,7 +108,7 @@ def _metadata() -> Callable[[Mapping[str, Any]], bool] | None:
 
 
 def _without() -> Callable[[Mapping[str, Any]], bool] | None:
-    given = request.args.get("return_empty_metadata", "").lower()
+    given = params().get("return_empty_metadata", "").lower()
     if given not in ("", "true", "false", "1", "0"):
         raise ApiError(DATA, "`return_empty_metadata` should be true or false")
     return (lambda metadata: not metadata) if given in ("true", "1") else None
@@ -109,7 +134,7 @@ def _conditions() -> Callable[[Mapping[str, Any]], bool] | None:
 
 
 def _object(key: str) -> dict[str, Any]:
-    given = request.args.get(key)
+    given = params().get(key)
     if not given:
         return {}
     try:

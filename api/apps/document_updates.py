@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from flask import Blueprint, Response
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
+from api.apps.openapi.operation import describe
 from api.apps.parser_config import ParserConfig
-from api.apps.requests import file_name, id_list, loose_body, shown, text, validation_lines
+from api.apps.requests import Loose, file_name, id_list, loose_body, shown, text, validation_lines
 from api.apps.services import services
+from api.apps.shapes.documents import ListedDocument, SwitchedDocument
 from api.apps.views import listed_document_json
 from api.db.services.document_changes import DocumentChange
 from api.db.services.document_views import DocumentView
@@ -32,8 +34,35 @@ _MAX_META_CHARS = 65535
 _ANY = "any"
 
 
+class UpdateDocument(Loose):
+    """All are optional; what is not sent stays. The counts may be sent back as they were shown."""
+
+    name: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    chunk_method: str | None = None
+    parser_config: ParserConfig | None = None
+    meta_fields: Annotated[dict[str, Any], Field(description="Replaces all that is there")] | None = None
+    enabled: Annotated[int, Field(ge=0, le=1)] = 1
+    pipeline_id: str | None = None
+    chunk_count: int | None = None
+    token_count: int | None = None
+    progress: float | None = None
+
+
+class SwitchDocuments(Loose):
+    doc_ids: Annotated[list[str], Field(min_length=1)]
+    status: Annotated[int, Field(ge=0, le=1)]
+
+
 @bp.put("/datasets/<dataset_id>/documents/<document_id>")
 @bp.patch("/datasets/<dataset_id>/documents/<document_id>")
+@describe(
+    "Documents",
+    "Change a document",
+    note="A new `chunk_method` drops its chunks and sets it back to UNSTART. `enabled` 0 hides it from searches.",
+    body=UpdateDocument,
+    answer=ListedDocument,
+    example={"name": "pump.pdf", "meta_fields": {"year": 2026}, "enabled": 1},
+)
 def update(dataset_id: str, document_id: str) -> Response:
     document = _document(dataset_id, document_id)
     body = loose_body()
@@ -52,6 +81,7 @@ def update(dataset_id: str, document_id: str) -> Response:
 
 
 @bp.post("/datasets/<dataset_id>/documents/batch-update-status")
+@describe("Documents", "Switch documents on or off", body=SwitchDocuments, answer=dict[str, SwitchedDocument])
 def update_status(dataset_id: str) -> Response:
     tenant_id = caller().tenant_id
     services().datasets.get(tenant_id, dataset_id)

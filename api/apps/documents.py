@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, request
+from pydantic import Field
 
 from api.apps.auth import caller, require_caller
-from api.apps.document_filter import document_filter
+from api.apps.document_filter import ListDocuments, document_filter
 from api.apps.envelope import ARGUMENT, DATA, SERVER, ApiError, expect_full, full, plain
 from api.apps.once import once
-from api.apps.requests import file_name, loose_body
+from api.apps.openapi.operation import Surface, describe
+from api.apps.requests import Loose, file_name, loose_body, params
 from api.apps.services import services
-from api.apps.uploads import IncomingFile
+from api.apps.shapes.documents import Document, DocumentFilterCounts, DocumentPage
+from api.apps.uploads import BinaryFile, IncomingFile
 from api.apps.views import document_json, listed_document_json
 from api.db.services.document_list import DocumentCounts
 from api.db.services.document_service import NewDocument
@@ -27,9 +30,41 @@ bp.before_request(require_caller)
 _WAYS = ("local", "web", "empty")
 
 
+class UploadQuery(Loose):
+    type: Annotated[
+        Literal["local", "web", "empty"],
+        Field(description="`local`: files of a form; `empty`: a document without a file; `web` is not available"),
+    ] = "local"
+
+
+class UploadForm(Loose):
+    file: Annotated[list[BinaryFile], Field(min_length=1, description="Repeated for each file")]
+    parent_path: Annotated[str, Field(description="Taken, and without an effect")] = ""
+    name: Annotated[str, Field(description="With `type=web`")] = ""
+    url: Annotated[str, Field(description="With `type=web`")] = ""
+
+
+class EmptyDocument(Loose):
+    """With `type=empty`."""
+
+    name: Annotated[str, Field(min_length=1, max_length=255)]
+
+
 @bp.post("/datasets/<dataset_id>/documents")
+@describe(
+    "Documents",
+    "Upload files",
+    note="A name that is taken becomes `name(1).ext`. Of files that can't be kept a line each is told, with code 500;"
+    " the others are stored, and stand in `data`. `type=empty` answers one document, the others a list.",
+    query=UploadQuery,
+    form=UploadForm,
+    body=EmptyDocument,
+    answer=list[Document] | Document,
+    is_once=True,
+    example={"name": "notes.txt"},
+)
 def upload(dataset_id: str) -> Response:
-    way = request.args.get("type", "local").lower()
+    way = params().get("type", "local").lower()
     if way not in _WAYS:
         raise ApiError(ARGUMENT, f"`type` must be one of: {', '.join(_WAYS)}")
     try:
@@ -96,11 +131,18 @@ def _added(dataset_id: str, kept: list[NewDocument]) -> list[Any]:
 
 
 @bp.get("/datasets/<dataset_id>/documents")
+@describe(
+    "Documents",
+    "List documents",
+    surface=Surface.FULL,
+    query=ListDocuments,
+    answer=DocumentPage | DocumentFilterCounts,
+)
 def list_page(dataset_id: str) -> Response:
     expect_full()
     tenant_id = caller().tenant_id
     services().datasets.get(tenant_id, dataset_id)
-    kind = request.args.get("type") or ""
+    kind = params().get("type") or ""
     if kind not in ("", "filter"):
         raise ApiError(ARGUMENT, "`type` must be one of: filter")
     wanted = document_filter()
@@ -108,7 +150,7 @@ def list_page(dataset_id: str) -> Response:
         return full(_counts_json(services().documents.counts(tenant_id, dataset_id, wanted)))
     page = services().documents.page(tenant_id, dataset_id, wanted)
     if (wanted.ids or wanted.name) and not page.total:
-        which = request.args.get("id") or wanted.name or ", ".join(wanted.ids)
+        which = params().get("id") or wanted.name or ", ".join(wanted.ids)
         raise ApiError(DATA, f"You don't own the document {which}.")
     return full({"total": page.total, "docs": [listed_document_json(d) for d in page.documents]})
 

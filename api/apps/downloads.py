@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import mimetypes
-from typing import cast
+from typing import Annotated, cast
 
 from flask import Blueprint, Response, request, send_file
+from pydantic import Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import DATA, ApiError, plain
+from api.apps.openapi.operation import describe
+from api.apps.requests import Loose, params
 from api.apps.services import services
 from api.db.services.document_views import DocumentView
 from common.errors import NotFound
@@ -18,11 +21,19 @@ bp.before_request(require_caller)
 
 # What a browser shows without running anything that stands in it. Pages and drawings are handed out as text.
 _SHOWN = ("application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain")
+_BYTES = ("*/*",)
+_PARTS = (206, 304)
+
+
+class DocumentIdsQuery(Loose):
+    doc_ids: Annotated[list[str], Field(min_length=1, description="Repeated, or parted by commas")]
+
 
 _NOTHING_RUNS = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>")
+@describe("Documents", "Download a document", media=_BYTES, statuses=_PARTS)
 def download(dataset_id: str, document_id: str) -> Response:
     tenant_id = caller().tenant_id
     services().datasets.get(tenant_id, dataset_id)
@@ -35,20 +46,23 @@ def download(dataset_id: str, document_id: str) -> Response:
 
 
 @bp.get("/documents/<document_id>")
+@describe("Documents", "Download a document without naming its dataset", media=_BYTES, statuses=_PARTS)
 def download_by_id(document_id: str) -> Response:
     return _send(_document(document_id))
 
 
 @bp.get("/documents/<document_id>/preview")
+@describe("Documents", "Look at a document in a browser", media=_BYTES, statuses=_PARTS)
 def preview(document_id: str) -> Response:
     """To be looked at in a browser, and so without the right to run anything."""
     return _send(_document(document_id), inline=True)
 
 
 @bp.get("/thumbnails")
+@describe("Documents", "Thumbnails, which are empty", query=DocumentIdsQuery, answer=dict[str, str])
 def thumbnails() -> Response:
     """None are made: every document that is the caller's has an empty one."""
-    given = [one for ids in request.args.getlist("doc_ids") for one in ids.split(",") if one]
+    given = [one for ids in params().getlist("doc_ids") for one in ids.split(",") if one]
     if not given:
         raise ApiError(DATA, 'Lack of "doc_ids"')
     known = services().documents.of_tenant(caller().tenant_id, given)

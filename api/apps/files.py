@@ -7,6 +7,7 @@ from flask import Blueprint, Response
 
 from api.apps.auth import require_caller
 from api.apps.envelope import DATA, ApiError, expect_full
+from api.apps.openapi.operation import Surface, describe
 
 bp = Blueprint("files", __name__)
 bp.before_request(expect_full)
@@ -29,6 +30,7 @@ _ROUTES = (
 )
 
 
+@describe("Files", "Not available", note="Every file belongs to a dataset: upload it there.", surface=Surface.FULL)
 def not_available(file_id: str = "") -> Response:
     raise ApiError(DATA, "Files outside of datasets are not available: upload to /datasets/{id}/documents")
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from flask import Blueprint, Response
+from pydantic import Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import ARGUMENT, AUTHENTICATION, DATA, UNCAUGHT, ApiError, expect_full, full
+from api.apps.openapi.operation import Surface, describe
 from api.apps.parsing import in_slices
-from api.apps.requests import id_list, loose_body, shown
+from api.apps.requests import Loose, id_list, loose_body, shown
 from api.apps.services import services
 
 bp = Blueprint("ingest", __name__)
@@ -20,7 +22,25 @@ bp.before_request(require_caller)
 _START, _CANCEL = "1", "2"
 
 
+class Ingest(Loose):
+    doc_ids: Annotated[list[str], Field(min_length=1)]
+    run: Annotated[Literal["1", "2", 1, 2], Field(description="1: start, 2: cancel")]
+    delete: Annotated[bool, Field(description="Without an effect: old chunks go when the new ones are there")] = False
+    apply_kb: Annotated[bool, Field(description="Take over the dataset's `parser_config`")] = False
+
+
+class TaskAction(Loose):
+    action: Literal["stop"]
+
+
 @bp.post("/documents/ingest")
+@describe(
+    "Parsing",
+    "Start or cancel parses without naming their dataset",
+    surface=Surface.FULL,
+    body=Ingest,
+    answer=Literal[True],
+)
 def ingest() -> Response:
     """`delete` changes nothing: old chunks go when the new ones are there. `apply_kb` takes over the dataset's
     parser_config."""
@@ -43,6 +63,7 @@ def ingest() -> Response:
 
 
 @bp.post("/tasks/<task_id>/cancel")
+@describe("Parsing", "Stop the parse that a task is part of", surface=Surface.FULL, answer=Literal[True])
 def cancel(task_id: str) -> Response:
     """True also for a task that is unknown. A task is a part of a document's parse, which ends as a whole."""
     document_id = services().tasks.document_at_work(caller().tenant_id, task_id)
@@ -52,6 +73,13 @@ def cancel(task_id: str) -> Response:
 
 
 @bp.patch("/tasks/<task_id>")
+@describe(
+    "Parsing",
+    "Stop the parse that a task is part of, by an action",
+    surface=Surface.FULL,
+    body=TaskAction,
+    answer=Literal[True],
+)
 def change(task_id: str) -> Response:
     action = loose_body().get("action")
     if action != "stop":

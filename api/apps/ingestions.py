@@ -8,10 +8,12 @@ from flask import Blueprint, Response
 
 from api.apps.auth import caller, require_caller
 from api.apps.datasets import owned
-from api.apps.document_filter import document_filter
+from api.apps.document_filter import FilterDocuments, document_filter
 from api.apps.envelope import DATA, ApiError, plain
+from api.apps.openapi.operation import describe
 from api.apps.requests import shown
 from api.apps.services import services
+from api.apps.shapes.documents import IngestionLog, IngestionPage, IngestionSummary
 from api.apps.views import document_json
 from api.db.services.document_views import DocumentView
 from common.errors import NotFound
@@ -21,6 +23,7 @@ bp.before_request(require_caller)
 
 
 @bp.get("/datasets/<dataset_id>/ingestions")
+@describe("Documents", "The newest parse of each document", query=FilterDocuments, answer=IngestionPage)
 def list_page(dataset_id: str) -> Response:
     """Filtered, ordered and paged like documents."""
     dataset = owned(dataset_id)
@@ -29,6 +32,7 @@ def list_page(dataset_id: str) -> Response:
 
 
 @bp.get("/datasets/<dataset_id>/ingestions/summary")
+@describe("Documents", "Documents and chunks of a dataset in numbers", answer=IngestionSummary)
 def summary(dataset_id: str) -> Response:
     dataset = owned(dataset_id)
     counts = services().datasets.run_counts([dataset.id]).get(dataset.id, {})
@@ -43,6 +47,7 @@ def summary(dataset_id: str) -> Response:
 
 
 @bp.get("/datasets/<dataset_id>/ingestions/<log_id>")
+@describe("Documents", "The newest parse of a document", answer=IngestionLog)
 def get(dataset_id: str, log_id: str) -> Response:
     dataset = owned(dataset_id)
     try:

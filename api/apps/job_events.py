@@ -13,8 +13,9 @@ from flask import Blueprint, Flask, Response, current_app, g, request
 from api.apps import problems
 from api.apps.auth import caller, given_key, require_caller
 from api.apps.job_json import job_json
-from api.apps.job_requests import last_event_id
+from api.apps.job_requests import FollowQuery, last_event_id
 from api.apps.jobs import jobs
+from api.apps.openapi.operation import Surface, describe, undescribed
 from api.apps.problems import Problem
 from api.apps.services import Services, services
 from api.db.services.account_service import KEY_PREFIX
@@ -31,6 +32,8 @@ problems.register(bp)
 socket_bp = Blueprint("job_sockets", __name__)
 problems.register(socket_bp)
 
+_TAG = "Events"
+_SSE = ("text/event-stream",)
 _KEY = "pagemill.live"
 _SOCKET = "gunicorn.socket"
 _EVENT_STREAM = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store"}
@@ -83,6 +86,15 @@ def _sign_in_by(key: str) -> None:
 
 
 @bp.get("/jobs/<job_id>/events")
+@describe(
+    _TAG,
+    "Follow a job",
+    note="Server-Sent Events: each is the whole job. The stream ends with its final state; 204 where that is known.",
+    surface=Surface.PROBLEM,
+    query=FollowQuery,
+    media=_SSE,
+    statuses=(204, 400, 501),
+)
 def follow_job(job_id: str) -> Response:
     job = jobs().get(caller().tenant_id, job_id)
     since_ms = last_event_id()
@@ -93,6 +105,15 @@ def follow_job(job_id: str) -> Response:
 
 
 @bp.get("/datasets/<dataset_id>/events")
+@describe(
+    _TAG,
+    "Follow all documents of a dataset",
+    note="Server-Sent Events, without an end.",
+    surface=Surface.PROBLEM,
+    query=FollowQuery,
+    media=_SSE,
+    statuses=(400, 501),
+)
 def follow_dataset(dataset_id: str) -> Response:
     services().datasets.get(caller().tenant_id, dataset_id)
     since_ms = last_event_id()
@@ -120,11 +141,22 @@ def _require_room() -> None:
 
 
 @socket_bp.get("/ws/jobs/<job_id>")
+@describe(
+    _TAG,
+    "Follow a job by WebSocket",
+    note="One text message a state. The close code says why it ends: 1000 the job has ended; 1011, 1013 come back"
+    " later; 1012 the server stops; 4400, 4401, 4404 a wrong id of an event, key or job.",
+    surface=Surface.PROBLEM,
+    query=FollowQuery,
+    status=101,
+    statuses=(426, 501),
+)
 def refuse_plain_request(job_id: str) -> Response:
     raise _upgrade_required()
 
 
 @socket_bp.get("/ws/jobs/<job_id>", websocket=True)
+@undescribed("the same address as a WebSocket")
 def follow_by_socket(job_id: str) -> Response:
     """A browser can't see why a handshake is refused: so it is accepted, and closed with a code that says why."""
     key = request.headers.get("Sec-WebSocket-Key", "")

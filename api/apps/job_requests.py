@@ -6,15 +6,15 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, TypeVar, cast, get_args
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 from flask import request
-from pydantic import ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from api.apps.parser_config import ParserConfig
 from api.apps.problems import FieldError, Problem, wrong_fields
-from api.apps.requests import MAX_NUMBER, MAX_PAGE_SIZE, ChunkMethod, shown
-from api.apps.uploads import IncomingFile
+from api.apps.requests import MAX_NUMBER, MAX_PAGE_SIZE, ChunkMethod, Loose, params, shown
+from api.apps.uploads import BinaryFile, IncomingFile
 from api.db.services.file_names import require_file_name
 from api.db.services.file_types import chunk_method_of, type_of
 from api.db.services.job_service import JobFilter
@@ -24,14 +24,39 @@ from common.task_state import Priority
 
 T = TypeVar("T")
 
-_FIELDS = ("file", "dataset_id", "chunk_method", "parser_config", "priority")
-_PARAMETERS = ("page", "page_size", "status", "dataset_id")
 _METHODS = get_args(ChunkMethod)
 _PRIORITIES = {priority.name.lower(): priority for priority in Priority}
 _ANY = ""
 _ID_DIGITS = 15
 # Deleted jobs are not listed.
 _STATUSES = {str(status): status for status in JobStatus if status is not JobStatus.DELETED}
+
+
+class JobFields(Loose):
+    """The form; a field that is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    file: BinaryFile
+    dataset_id: Annotated[str, Field(description='Else the dataset "Jobs", made when it is missing')] = ""
+    chunk_method: ChunkMethod = "naive"
+    parser_config: Annotated[str, Field(description="JSON; laid over the dataset's")] = ""
+    priority: Literal["bulk", "normal", "urgent"] = "normal"
+
+
+class ListJobs(Loose):
+    page: Annotated[int, Field(ge=1, le=MAX_NUMBER)] = 1
+    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+    status: Annotated[
+        list[Literal["unstarted", "queued", "running", "paused", "done", "failed", "cancelled"]],
+        Field(description="One or several, repeated or parted by commas"),
+    ] = Field(default_factory=list)
+    dataset_id: str = ""
+
+
+class FollowQuery(Loose):
+    last_event_id: Annotated[str, Field(pattern="^[0-9]{0,15}$", description="As the header `Last-Event-ID`")] = ""
+    token: Annotated[str, Field(description="The key, where no header can be sent")] = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +84,11 @@ def job_form() -> JobForm:
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
     files = request.files.getlist("file")
     name = (files[0].filename or "") if files else ""
-    wrong = [FieldError(field, "is not known") for field in {**request.form, **request.files} if field not in _FIELDS]
+    wrong = [
+        FieldError(field, "is not known")
+        for field in {**request.form, **request.files}
+        if field not in JobFields.model_fields
+    ]
     _checked(wrong, lambda: _require_file(len(files), name))
     config = _checked(wrong, _parser_config)
     method = _checked(wrong, lambda: _chunk_method(name))
@@ -77,22 +106,22 @@ def job_form() -> JobForm:
 
 
 def job_filter() -> JobFilter:
-    wrong = [FieldError(name, "is not known") for name in request.args if name not in _PARAMETERS]
+    wrong = [FieldError(name, "is not known") for name in request.args if name not in ListJobs.model_fields]
     page = _number(wrong, "page", 1, MAX_NUMBER)
     page_size = _number(wrong, "page_size", 30, MAX_PAGE_SIZE)
-    statuses = [part for one in request.args.getlist("status") for part in one.split(",") if part]
+    statuses = [part for one in params().getlist("status") for part in one.split(",") if part]
     for status in statuses:
         if status not in _STATUSES:
             wrong.append(FieldError("status", f"should be one of {', '.join(_STATUSES)}, not {shown(status)}"))
     if wrong:
         raise wrong_fields(*wrong, status=HTTPStatus.BAD_REQUEST)
     chosen = tuple(dict.fromkeys(_STATUSES[status] for status in statuses))
-    return JobFilter(page, page_size, chosen, request.args.get("dataset_id", ""))
+    return JobFilter(page, page_size, chosen, params().get("dataset_id", ""))
 
 
 def last_event_id() -> int | None:
     """The id of the last event that the caller got, by header or, for those that can't send any, by parameter."""
-    given = request.headers.get("Last-Event-ID") or request.args.get("last_event_id") or ""
+    given = request.headers.get("Last-Event-ID") or params().get("last_event_id") or ""
     if not given:
         return None
     if not (given.isascii() and given.isdigit() and len(given) <= _ID_DIGITS):
@@ -158,7 +187,7 @@ def _priority() -> Priority | None:
 
 
 def _number(wrong: list[FieldError], name: str, default: int, most: int) -> int:
-    given = request.args.get(name, "")
+    given = params().get(name, "")
     if not given:
         return default
     if given.isascii() and given.isdigit() and len(given) <= _ID_DIGITS and 1 <= int(given) <= most:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Blueprint, Response, jsonify
+from pydantic import Field
 
 from api.apps import problems
 from api.apps.auth import caller, require_caller
 from api.apps.job_json import time_text
+from api.apps.openapi.operation import Surface, describe
 from api.apps.problems import FieldError, wrong_fields
-from api.apps.requests import shown
+from api.apps.requests import Loose, params, shown
 from api.apps.services import services
+from api.apps.shapes.jobs import JobTimeline
 from api.db.services.advice import advice
 from api.db.services.timeline_service import TaskFilter, TimelineService
 from api.db.services.timeline_views import Attempt, ShownState, Timeline, TimelineTask, UnreadPages
@@ -27,7 +30,22 @@ _MOST_TASKS = 200
 _MOST = 10**9
 
 
+class TimelineQuery(Loose):
+    state: ShownState | Literal[""] = ""
+    at: Annotated[int, Field(ge=0, le=_MOST, description="Only tasks that hold this page, row or slide")] = 0
+    offset: Annotated[int, Field(ge=0, le=_MOST)] = 0
+    limit: Annotated[int, Field(ge=0, le=_MOST_TASKS)] = 50
+
+
 @bp.get("/jobs/<job_id>/timeline")
+@describe(
+    "Jobs",
+    "How a job went, task by task",
+    surface=Surface.PROBLEM,
+    query=TimelineQuery,
+    answer=JobTimeline,
+    statuses=(400,),
+)
 def timeline(job_id: str) -> Response:
     box = services()
     found = TimelineService(box.datasets.rows, box.settings.tasks).get(caller().tenant_id, job_id, _filter())
@@ -36,7 +54,7 @@ def timeline(job_id: str) -> Response:
 
 def _filter() -> TaskFilter:
     wrong: list[FieldError] = []
-    state = request.args.get("state", "")
+    state = params().get("state", "")
     if state and state not in tuple(ShownState):
         wrong.append(FieldError("state", f"should be one of {', '.join(ShownState)}, not {shown(state)}"))
     at = _number("at", 0, _MOST, wrong)
@@ -48,7 +66,7 @@ def _filter() -> TaskFilter:
 
 
 def _number(name: str, default: int, most: int, wrong: list[FieldError]) -> int:
-    given = request.args.get(name, "")
+    given = params().get(name, "")
     if not given:
         return default
     if given.isascii() and given.isdigit() and len(given) <= len(str(most)) and int(given) <= most:

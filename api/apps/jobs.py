@@ -13,9 +13,11 @@ from werkzeug.exceptions import MethodNotAllowed
 from api.apps import problems
 from api.apps.auth import caller, require_caller
 from api.apps.job_json import job_json
-from api.apps.job_requests import JobForm, job_filter, job_form
+from api.apps.job_requests import JobFields, JobForm, ListJobs, job_filter, job_form
 from api.apps.once import once
+from api.apps.openapi.operation import Surface, describe, undescribed
 from api.apps.services import services
+from api.apps.shapes.jobs import Job, JobPage, Pool
 from api.db.services.document_service import NewDocument
 from api.db.services.job_pool import JobPool
 from api.db.services.job_service import JobService, NewJob
@@ -25,6 +27,10 @@ bp = Blueprint("jobs", __name__)
 bp.before_request(require_caller)
 problems.register(bp)
 
+_TAG = "Jobs"
+_PROBLEM = Surface.PROBLEM
+_NO_METHOD = "the address has no such method: 405, as a problem"
+
 
 def jobs() -> JobService:
     box = services()
@@ -32,6 +38,17 @@ def jobs() -> JobService:
 
 
 @bp.post("/jobs")
+@describe(
+    _TAG,
+    "Submit a file",
+    note="Stores it, begins its parse and answers at once.",
+    surface=_PROBLEM,
+    form=JobFields,
+    answer=Job,
+    status=202,
+    statuses=(404,),
+    is_once=True,
+)
 def create() -> tuple[Response, int, dict[str, str]]:
     form = job_form()
     if form.dataset_id:
@@ -55,6 +72,7 @@ def _created(form: JobForm, file: StoredFile) -> str:
 
 
 @bp.get("/jobs")
+@describe(_TAG, "List jobs", surface=_PROBLEM, query=ListJobs, answer=JobPage, statuses=(400,))
 def list_page() -> Response:
     wanted = job_filter()
     page = jobs().page(caller().tenant_id, wanted)
@@ -63,16 +81,19 @@ def list_page() -> Response:
 
 
 @bp.get("/jobs/<job_id>")
+@describe(_TAG, "A job as it is now", surface=_PROBLEM, answer=Job)
 def get(job_id: str) -> Response:
     return jsonify(job_json(jobs().get(caller().tenant_id, job_id)))
 
 
 @bp.delete("/jobs/<job_id>")
+@describe(_TAG, "Cancel a job", surface=_PROBLEM, answer=Job, statuses=(409,))
 def cancel(job_id: str) -> Response:
     return jsonify(job_json(jobs().cancel(caller().tenant_id, job_id)))
 
 
 @bp.get("/worker-pool-status")
+@describe(_TAG, "The queue and its executors in numbers", surface=_PROBLEM, answer=Pool)
 def pool_status() -> Response:
     figures = JobPool(services().datasets.rows).figures()
     executors = [_executor_json(name, beats[-1]) for name, beats in services().executor_beats().items() if beats]
@@ -101,10 +122,12 @@ def _executor_json(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @bp.route("/jobs", methods=["PUT", "PATCH", "DELETE"])
+@undescribed(_NO_METHOD)
 def refuse_for_all() -> Response:
     raise MethodNotAllowed(["GET", "POST"])
 
 
 @bp.route("/jobs/<job_id>", methods=["POST", "PUT", "PATCH"])
+@undescribed(_NO_METHOD)
 def refuse_for_one(job_id: str) -> Response:
     raise MethodNotAllowed(["GET", "DELETE"])

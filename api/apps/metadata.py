@@ -5,29 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from api.apps.auth import caller, require_caller
 from api.apps.datasets import owned
 from api.apps.document_updates import clean_values
 from api.apps.envelope import DATA, ApiError, plain
-from api.apps.requests import MetadataFields, id_list, loose_body, schema_body, shown
+from api.apps.metadata_requests import MAX_EDITS, ChangeMetadata, DatasetIdsQuery, SummaryQuery
+from api.apps.openapi.operation import describe
+from api.apps.requests import MetadataFields, id_list, loose_body, params, schema_body, shown
 from api.apps.retrieval import conditions
 from api.apps.services import services
+from api.apps.shapes.datasets import MetadataChanged, MetadataConfig, MetadataSummary
 from api.db.services.dataset_changes import DatasetChange
 from api.db.services.metadata_edits import DropValue, SetValue, flattened, summary
 
 bp = Blueprint("metadata", __name__)
 bp.before_request(require_caller)
 
-_MAX_EDITS = 1000
+_TAG = "Metadata"
 
 
 @bp.get("/datasets/<dataset_id>/metadata/summary")
+@describe(_TAG, "What a dataset's metadata amounts to", query=SummaryQuery, answer=MetadataSummary)
 def metadata_summary(dataset_id: str) -> Response:
     tenant_id = caller().tenant_id
     services().datasets.get(tenant_id, dataset_id)
-    ids = [one for given in request.args.getlist("doc_ids") for one in given.split(",") if one]
+    ids = [one for given in params().getlist("doc_ids") for one in given.split(",") if one]
     if not ids:
         return plain(
             {"summary": summary(metadata for _, metadata in services().metadata.noted(tenant_id, [dataset_id]))}
@@ -37,8 +41,14 @@ def metadata_summary(dataset_id: str) -> Response:
 
 
 @bp.get("/datasets/metadata/flattened")
+@describe(
+    _TAG,
+    "The documents of each value of each key",
+    query=DatasetIdsQuery,
+    answer=dict[str, dict[str, list[str]]],
+)
 def metadata_flattened() -> Response:
-    ids = [one for given in request.args.getlist("dataset_ids") for one in given.split(",") if one]
+    ids = [one for given in params().getlist("dataset_ids") for one in given.split(",") if one]
     if not ids:
         raise ApiError(DATA, "Lack of dataset_ids in query parameters: `dataset_ids` is required")
     for dataset_id in ids:
@@ -48,6 +58,18 @@ def metadata_flattened() -> Response:
 
 @bp.post("/datasets/<dataset_id>/metadata/update")
 @bp.patch("/datasets/<dataset_id>/documents/metadatas")
+@describe(
+    _TAG,
+    "Change the metadata of documents",
+    note="Documents that are not named are left alone.",
+    body=ChangeMetadata,
+    answer=MetadataChanged,
+    example={
+        "selector": {"document_ids": ["6f0c2a1e5b3d4c7f8a9b0c1d2e3f4a5b"]},
+        "updates": [{"key": "year", "value": 2026}],
+        "deletes": [{"key": "draft"}],
+    },
+)
 def update(dataset_id: str) -> Response:
     """Documents that are not named are left alone: a condition chooses among those that are."""
     tenant_id = caller().tenant_id
@@ -68,12 +90,14 @@ def update(dataset_id: str) -> Response:
 
 @bp.get("/datasets/<dataset_id>/metadata/config")
 @bp.get("/datasets/<dataset_id>/auto_metadata")
+@describe(_TAG, "Which fields a dataset is to have", answer=MetadataConfig)
 def get_config(dataset_id: str) -> Response:
     return plain(_config_json(owned(dataset_id).parser_config))
 
 
 @bp.put("/datasets/<dataset_id>/metadata/config")
 @bp.put("/datasets/<dataset_id>/auto_metadata")
+@describe(_TAG, "Say which fields a dataset is to have", body=MetadataFields, answer=MetadataConfig)
 def put_config(dataset_id: str) -> Response:
     asked = schema_body(MetadataFields)
     dataset = owned(dataset_id)
@@ -96,8 +120,8 @@ def _edits(body: Mapping[str, Any], key: str) -> list[Any]:
     given = body.get(key) or []
     if not isinstance(given, list):
         raise ApiError(DATA, f"updates and deletes must be lists: `{key}` is none")
-    if len(given) > _MAX_EDITS:
-        raise ApiError(DATA, f"`{key}` has {len(given)} entries; at most {_MAX_EDITS} are allowed")
+    if len(given) > MAX_EDITS:
+        raise ApiError(DATA, f"`{key}` has {len(given)} entries; at most {MAX_EDITS} are allowed")
     return given
 
 

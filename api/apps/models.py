@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import expect_full, full
+from api.apps.openapi.operation import Surface, describe
+from api.apps.requests import Loose, params
 from api.apps.services import services
+from api.apps.shapes.system import DefaultModels, ListedModel, ServedModel
 
 bp = Blueprint("models", __name__)
 bp.before_request(expect_full)
 bp.before_request(require_caller)
 
 
+class ModelType(Loose):
+    type: str = ""
+
+
 @bp.get("/models")
+@describe("System", "The models of this server", surface=Surface.FULL, query=ModelType, answer=list[ServedModel])
 def list_models() -> Response:
-    wanted = request.args.get("type", "")
+    wanted = params().get("type", "")
     return full([model for model in _models() if wanted in ("", *model["model_type"])])
 
 
 @bp.get("/models/default")
+@describe("System", "The models that are used", surface=Surface.FULL, answer=DefaultModels)
 def defaults() -> Response:
     return full({"models": _models()})
 
 
+@describe("System", "The models of this server by provider", surface=Surface.FULL, answer=dict[str, list[ListedModel]])
 def llm_list() -> Response:
     """By provider, for older clients."""
     found: dict[str, list[dict[str, Any]]] = {}

@@ -6,14 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from flask import Blueprint, Response
+from pydantic import Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.once import once
-from api.apps.requests import id_list, loose_body
+from api.apps.openapi.operation import describe
+from api.apps.requests import Loose, id_list, loose_body
 from api.apps.services import services
+from api.apps.shapes.documents import Started
 
 bp = Blueprint("parsing", __name__)
 bp.before_request(require_caller)
@@ -22,6 +26,12 @@ _RUNNING = "Can't parse document that is currently being processed"
 _NOT_RUNNING = "Can't stop parsing document that has not started or already completed"
 # Each transaction takes this many, so that executors never wait long for theirs.
 _SLICE = 500
+_TAG = "Parsing"
+_EXAMPLE = {"document_ids": ["6f0c2a1e5b3d4c7f8a9b0c1d2e3f4a5b"]}
+
+
+class DocumentIds(Loose):
+    document_ids: Annotated[list[str], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,15 @@ class _Asked:
 
 
 @bp.post("/datasets/<dataset_id>/chunks")
+@describe(
+    _TAG,
+    "Parse documents",
+    note="Those that are unknown are told of after the others have begun. `data` is there only for repeated ids.",
+    body=DocumentIds,
+    answer=Started | None,
+    is_once=True,
+    example=_EXAMPLE,
+)
 def parse(dataset_id: str) -> Response:
     asked = _asked(dataset_id)
     body = json.dumps([dataset_id, asked.known, asked.unknown])
@@ -45,6 +64,7 @@ def parse(dataset_id: str) -> Response:
 
 
 @bp.delete("/datasets/<dataset_id>/chunks")
+@describe(_TAG, "Stop parses", body=DocumentIds, answer=Started | None, example=_EXAMPLE)
 def stop(dataset_id: str) -> Response:
     asked = _asked(dataset_id)
     if asked.unknown:
@@ -57,6 +77,7 @@ def stop(dataset_id: str) -> Response:
 
 
 @bp.post("/datasets/<dataset_id>/documents/parse")
+@describe(_TAG, "Parse documents, and tell how many", body=DocumentIds, answer=Started, is_once=True, example=_EXAMPLE)
 def parse_documents(dataset_id: str) -> Response:
     def start(document_ids: Sequence[str]) -> list[str]:
         body = json.dumps([dataset_id, list(document_ids)])
@@ -67,16 +88,19 @@ def parse_documents(dataset_id: str) -> Response:
 
 
 @bp.post("/datasets/<dataset_id>/documents/stop")
+@describe(_TAG, "Stop parses, and tell how many", body=DocumentIds, answer=Started, example=_EXAMPLE)
 def stop_documents(dataset_id: str) -> Response:
     return _each(dataset_id, services().parsing.stop, _NOT_RUNNING)
 
 
 @bp.post("/datasets/<dataset_id>/documents/pause")
+@describe(_TAG, "Pause parses", note="What is at work goes on.", body=DocumentIds, answer=Started)
 def pause_documents(dataset_id: str) -> Response:
     return _each(dataset_id, services().control.pause, "Can't pause document that is not running or is paused")
 
 
 @bp.post("/datasets/<dataset_id>/documents/resume")
+@describe(_TAG, "Resume parses", body=DocumentIds, answer=Started)
 def resume_documents(dataset_id: str) -> Response:
     return _each(dataset_id, services().control.resume, "Can't resume document that is not paused")
 

@@ -6,14 +6,19 @@ import hashlib
 import io
 from pathlib import Path
 from threading import BoundedSemaphore
+from typing import Annotated
 
 import msgspec
 from flask import Blueprint, Response, request
 from PIL import Image
+from pydantic import Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import ARGUMENT, ApiError, plain
+from api.apps.openapi.operation import describe
+from api.apps.requests import Loose, params
 from api.apps.services import services
+from api.apps.shapes.chunks import PageFacts
 from api.db.services.document_views import DocumentView
 from api.db.services.task_plan import read_options
 from common.errors import Backlogged
@@ -34,9 +39,28 @@ _CACHE_CONTROL = "private, max-age=3600"
 # Drawing takes a core: more at once would only make all of them late.
 _DRAWING = BoundedSemaphore(2)
 _WAIT_S = 20.0
+_PNG = ("image/png",)
+_Side = Annotated[int, Field(ge=0, le=_MAX_NUMBER, description="Points, from the upper left corner")]
+
+
+class PagePicture(Loose):
+    width: Annotated[int, Field(ge=0, le=_MAX_NUMBER, description="Pixels; brought into what can be drawn")] = _WIDTH
+
+
+class FigurePicture(Loose):
+    """`part`, or `page` and all four sides."""
+
+    part: Annotated[str, Field(max_length=_MAX_PART_CHARS, description="A picture inside the document")] = ""
+    page: _Side = 0
+    left: _Side = 0
+    right: _Side = 0
+    top: _Side = 0
+    bottom: _Side = 0
+    width: Annotated[int, Field(ge=0, le=_MAX_NUMBER, description="Pixels; its own where it is not given")] = 0
 
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>/pages/<int:page>.png")
+@describe("Chunks", "The picture of a page", query=PagePicture, media=_PNG, statuses=(304,))
 def page_picture(dataset_id: str, document_id: str, page: int) -> Response:
     document = _document(dataset_id, document_id)
     if page > _MAX_NUMBER:
@@ -46,11 +70,12 @@ def page_picture(dataset_id: str, document_id: str, page: int) -> Response:
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>/pictures")
 @bp.get("/documents/images/<dataset_id>/documents/<document_id>/pictures")
+@describe("Chunks", "The picture of a figure", query=FigurePicture, media=_PNG, statuses=(304,))
 def figure(dataset_id: str, document_id: str) -> Response:
     """`part` names a picture inside a document; `page` and four sides, in points, a place on a page. The second address
     is the one that clients of RAGFlow make of a chunk's `image_id`."""
     document = _document(dataset_id, document_id)
-    part = request.args.get("part", "")
+    part = params().get("part", "")
     if len(part) > _MAX_PART_CHARS:
         raise ApiError(ARGUMENT, f"`part` has at most {_MAX_PART_CHARS} characters")
     if part:
@@ -66,17 +91,18 @@ def _document(dataset_id: str, document_id: str) -> DocumentView:
 
 
 def _number(key: str) -> int:
-    given = request.args.get(key, "")
+    given = params().get(key, "")
     if not given.isascii() or not given.isdecimal() or int(given[:9]) > _MAX_NUMBER or len(given) > 9:
         raise ApiError(ARGUMENT, f"`{key}` should be a number from 0 to {_MAX_NUMBER}")
     return int(given)
 
 
 def _width(default: int) -> int:
-    return max(MIN_WIDTH, min(MAX_WIDTH, _number("width"))) if request.args.get("width") else default
+    return max(MIN_WIDTH, min(MAX_WIDTH, _number("width"))) if params().get("width") else default
 
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>/pages/<int:page>")
+@describe("Chunks", "The size of a page, in the points of places", query=PagePicture, answer=PageFacts)
 def page_facts(dataset_id: str, document_id: str, page: int) -> Response:
     """How large a page is, in the points that places of chunks are told in; its picture is drawn by then."""
     document = _document(dataset_id, document_id)

@@ -3,15 +3,18 @@ chunk_edits.py, the pages they stand on in pictures.py."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
+from pydantic import Field
 
 from api.apps.auth import require_caller
 from api.apps.chunks import owned_document
 from api.apps.envelope import DATA, ApiError, plain
-from api.apps.requests import page_number, page_size, text
+from api.apps.openapi.operation import describe
+from api.apps.requests import Paged, page_number, page_size, params, text
 from api.apps.services import services
+from api.apps.shapes.chunks import ReadingPage
 from api.db.services.chunk_notes import NO_NOTE, ChunkNote
 from api.db.services.chunk_reading import ReadChunk, ReadingFilter
 
@@ -22,7 +25,15 @@ _SWITCH = {"": None, "true": True, "1": True, "false": False, "0": False}
 _MAX_PAGE_DIGITS = 9
 
 
+class ReadChunks(Paged):
+    near: Annotated[str, Field(description="A chunk: the page of the list that holds it")] = ""
+    on_page: Annotated[str, Field(description="The number of a page of the document")] = ""
+    text: Annotated[str, Field(description="What the content contains")] = ""
+    available: Literal["", "true", "false", "1", "0"] = ""
+
+
 @bp.get("/datasets/<dataset_id>/documents/<document_id>/reading")
+@describe("Chunks", "The chunks of a document for reading", query=ReadChunks, answer=ReadingPage)
 def read(dataset_id: str, document_id: str) -> Response:
     document = owned_document(dataset_id, document_id)
     found = services().chunk_reading.page(document, _filter())
@@ -40,21 +51,21 @@ def read(dataset_id: str, document_id: str) -> Response:
 
 
 def _filter() -> ReadingFilter:
-    available = request.args.get("available", "").lower()
+    available = params().get("available", "").lower()
     if available not in _SWITCH:
         raise ApiError(DATA, "`available` should be true or false")
     return ReadingFilter(
         page=page_number(),
         page_size=page_size(),
-        near=request.args.get("near", ""),
+        near=params().get("near", ""),
         on_page=_on_page(),
-        text=text(request.args.get("text", "")),
+        text=text(params().get("text", "")),
         available=_SWITCH[available],
     )
 
 
 def _on_page() -> int:
-    given = request.args.get("on_page", "")
+    given = params().get("on_page", "")
     if not given:
         return 0
     if not given.isascii() or not given.isdecimal() or len(given) > _MAX_PAGE_DIGITS or not int(given):

@@ -12,9 +12,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from flask import request
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
+from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import BadRequest
 
 from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
+from api.apps.openapi.operation import current_operation
 from api.apps.parser_config import MAX_CHARS, ParserConfig, Strict
 from api.apps.sizes import max_json_bytes, require_count, require_sizes
 from api.db.services.file_names import has_control_characters, require_file_name
@@ -122,8 +124,21 @@ class CreateDataset(Strict):
         return given
 
 
+class Loose(BaseModel):
+    """A body or a query that RAGFlow does not check as a whole. The model says which fields there are, for the
+    description and for the handler, which gets no others; the handler checks each in RAGFlow's words."""
+
+
+class Paged(Loose):
+    """Of a page or a size that is no number or below 1 the default is taken, of a size above 100 the most."""
+
+    page: Annotated[int, Field(ge=1)] = 1
+    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+
+
 def schema_body(model: type[M]) -> M:
-    """The JSON body as `model`. Raises ApiError 101 that names every field that is wrong."""
+    """The JSON body as `model`, which the route declares. Raises ApiError 101 that names every field that is wrong."""
+    _require_declared(current_operation().body, model)
     if not request.is_json:
         got = request.content_type
         raise ApiError(ARGUMENT, f"Unsupported content type: Expected application/json, got {got}")
@@ -138,7 +153,8 @@ def schema_body(model: type[M]) -> M:
 
 
 def query(model: type[M]) -> M:
-    """The query string as `model`; list fields may be repeated or parted by commas."""
+    """The query string as `model`, which the route declares; list fields may be repeated or parted by commas."""
+    _require_declared(current_operation().query, model)
     values: dict[str, Any] = {}
     for key, given in request.args.lists():
         field = model.model_fields.get(key)
@@ -147,8 +163,21 @@ def query(model: type[M]) -> M:
     return _validated(model, values)
 
 
+def params() -> MultiDict[str, str]:
+    """Those parameters of the query string that the route declares."""
+    operation = current_operation()
+    return MultiDict((key, value) for key, value in request.args.items(multi=True) if operation.takes(key))
+
+
 def loose_body() -> dict[str, Any]:
-    """The body of a route that RAGFlow does not validate: a JSON object, or a form; {} where there is none."""
+    """The body of a route that RAGFlow does not validate: a JSON object, or a form; {} where there is none. Fields that
+    the route does not declare are left out."""
+    declared = current_operation().body
+    known = declared.model_fields if declared is not None else {}
+    return {key: value for key, value in _payload().items() if key in known}
+
+
+def _payload() -> dict[str, Any]:
     request.max_content_length = max_json_bytes()
     if not request.get_data():
         return {}
@@ -177,11 +206,11 @@ def id_list(body: Mapping[str, Any], key: str) -> list[str]:
 
 
 def page_number() -> int:
-    return _positive(request.args.get("page"), 1)
+    return _positive(params().get("page"), 1)
 
 
 def page_size() -> int:
-    return min(_positive(request.args.get("page_size"), 30), MAX_PAGE_SIZE)
+    return min(_positive(params().get("page_size"), 30), MAX_PAGE_SIZE)
 
 
 def bounded(value: object, default: int, most: int = MAX_NUMBER) -> int:
@@ -237,6 +266,11 @@ def validation_lines(error: ValidationError, under: str = "") -> str:
         f"Field: <{'.'.join(map(str, (*path, *e['loc'])))}> - Message: <{e['msg']}> - Value: <{shown(e['input'])}>"
         for e in error.errors()
     )
+
+
+def _require_declared(declared: type[BaseModel] | None, used: type[BaseModel]) -> None:
+    if declared is not used:
+        raise LookupError(f"{request.endpoint} declares {declared}, and uses {used.__name__}")
 
 
 def _validated(model: type[M], values: Mapping[str, Any]) -> M:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from flask import Blueprint, Response
+from pydantic import Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import DATA, ApiError, plain
-from api.apps.requests import bounded, id_list, loose_body, shown, text
+from api.apps.metadata_requests import MetadataCondition
+from api.apps.openapi.operation import describe
+from api.apps.requests import MAX_PAGE_SIZE, Loose, bounded, id_list, loose_body, shown, text
 from api.apps.services import services
+from api.apps.shapes.chunks import Retrieved
 from api.apps.views import answer_json
 from api.db.services.chunk_notes import ChunkNote
 from api.db.services.explanation import explanation_json, why_json
@@ -26,7 +30,38 @@ _MAX_TOP_K = 2048
 _NEEDS_CHAT_MODEL = ("keyword", "use_kg", "toc_enhance", "cross_languages")
 
 
+class Retrieve(Loose):
+    dataset_ids: Annotated[list[str], Field(min_length=1)]
+    question: str
+    document_ids: Annotated[list[str], Field(description="Only these; `metadata_condition` is then passed over")] = (
+        Field(default_factory=list)
+    )
+    page: Annotated[int, Field(ge=1)] = 1
+    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+    similarity_threshold: Annotated[float, Field(ge=0, le=1)] = 0.2
+    vector_similarity_weight: Annotated[float, Field(ge=0, le=1, description="Words have the rest")] = 0.3
+    top_k: Annotated[int, Field(ge=1, description=f"Candidates; at most {_MAX_TOP_K} are taken")] = 1024
+    highlight: bool = False
+    explain: Annotated[bool, Field(description="Tell why each hit is where it is")] = False
+    rerank_id: Annotated[str, Field(description="The server's reranker by name")] | None = None
+    metadata_condition: MetadataCondition | None = None
+    include_metadata: bool = False
+    metadata_fields: Annotated[list[str], Field(description="Of the metadata, only these keys")] | None = None
+    keyword: Annotated[bool, Field(description="Not available, as it needs a chat model; the next three too")] = False
+    use_kg: bool = False
+    toc_enhance: bool = False
+    cross_languages: list[str] | None = None
+
+
 @bp.post("/retrieval")
+@describe(
+    "Retrieval",
+    "Ask datasets a question",
+    note="Best first, and only what a search may see. A blank question has an empty answer.",
+    body=Retrieve,
+    answer=Retrieved,
+    example={"dataset_ids": ["6f0c2a1e5b3d4c7f8a9b0c1d2e3f4a5b"], "question": "How is the filter cleaned?"},
+)
 def retrieve() -> Response:
     body = loose_body()
     dataset_ids = _dataset_ids(body)

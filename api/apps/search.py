@@ -9,9 +9,11 @@ from pydantic import BaseModel, Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import DATA, ApiError, plain
+from api.apps.openapi.operation import describe
 from api.apps.requests import MAX_NUMBER, MAX_PAGE_SIZE, schema_body, shown, text
 from api.apps.retrieval import conditions, notes_of, require_one_model, require_supported, rerank
 from api.apps.services import services
+from api.apps.shapes.chunks import Searched
 from api.apps.views import raw_answer_json
 from api.db.services.retrieval_service import Question
 
@@ -45,12 +47,14 @@ class SearchDatasets(SearchDataset):
 
 
 @bp.post("/datasets/search")
+@describe("Retrieval", "Search datasets, under the index's names", body=SearchDatasets, answer=Searched)
 def search_all() -> Response:
     asked = schema_body(SearchDatasets)
     return _search(list(dict.fromkeys(map(text, asked.dataset_ids))), asked)
 
 
 @bp.post("/datasets/<dataset_id>/search")
+@describe("Retrieval", "Search a dataset, under the index's names", body=SearchDataset, answer=Searched)
 def search_one(dataset_id: str) -> Response:
     return _search([dataset_id], schema_body(SearchDataset))
 

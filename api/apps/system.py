@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Blueprint, Response, jsonify
+from pydantic import Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import expect_full, full
 from api.apps.health import check_parts
-from api.apps.requests import loose_body
+from api.apps.openapi.operation import Surface, describe
+from api.apps.requests import Loose, loose_body, params
 from api.apps.services import services
+from api.apps.shapes.system import Health, Key, ServerStatus
 from api.apps.views import date_text
 from common.errors import QueueUnavailable
 
@@ -25,17 +28,24 @@ _PART_NAMES = {"database": "db", "queue": "redis", "index": "doc_engine", "store
 _STATUS_NAMES = {"database": "database", "queue": "redis", "index": "doc_engine", "store": "storage"}
 
 
+class KeyName(Loose):
+    name: Annotated[str, Field(min_length=1, max_length=128)] = "API key"
+
+
 @bp.get("/system/ping")
+@describe("System", "Whether it answers", surface=Surface.BARE, media=("text/plain",))
 def ping() -> Response:
     return Response("pong", mimetype="text/plain")
 
 
 @bp.get("/system/version")
+@describe("System", "The version", surface=Surface.FULL, answer=str)
 def version() -> Response:
     return full(services().version)
 
 
 @bp.get("/system/healthz")
+@describe("System", "Whether every part answers", surface=Surface.BARE, answer=Health, statuses=(500,))
 def healthz() -> tuple[Response, int]:
     states = check_parts(services().health)
     body: dict[str, Any] = {_PART_NAMES.get(s.part, s.part): "ok" if s.is_ok else "nok" for s in states}
@@ -48,6 +58,7 @@ def healthz() -> tuple[Response, int]:
 
 
 @tokens_bp.get("/system/status")
+@describe("System", "The parts and the executors", surface=Surface.FULL, answer=ServerStatus)
 def status() -> Response:
     states = {_STATUS_NAMES.get(s.part, s.part): s for s in check_parts(services().health)}
     body: dict[str, Any] = {
@@ -64,8 +75,18 @@ def status() -> Response:
 
 
 @tokens_bp.post("/system/tokens")
+@describe(
+    "Users",
+    "Make an API key",
+    note="This is the only moment it can be read.",
+    surface=Surface.FULL,
+    query=KeyName,
+    body=KeyName,
+    needs_body=False,
+    answer=Key,
+)
 def create_token() -> Response:
-    name = loose_body().get("name") or request.args.get("name") or "API key"
+    name = loose_body().get("name") or params().get("name") or "API key"
     key = services().accounts.create_token(caller(), str(name))
     now_ms = int(time.time() * 1000)
     return full(
@@ -83,6 +104,7 @@ def create_token() -> Response:
 
 
 @tokens_bp.get("/system/tokens")
+@describe("Users", "List the API keys", surface=Surface.FULL, answer=list[Key])
 def list_tokens() -> Response:
     """The keys themselves can't be shown again: `token` has their first and last characters."""
     return full(
@@ -104,6 +126,9 @@ def list_tokens() -> Response:
 
 
 @tokens_bp.delete("/system/tokens/<path:token>")
+@describe(
+    "Users", "Revoke an API key", note="By itself, its id, hint or name.", surface=Surface.FULL, answer=Literal[True]
+)
 def revoke_token(token: str) -> Response:
     """True also for a key that is unknown."""
     services().accounts.revoke_token(caller(), token)

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from api.apps.auth import caller, require_caller
 from api.apps.datasets import owned
 from api.apps.envelope import DATA, ApiError, plain
+from api.apps.metadata_requests import DatasetIdsQuery
+from api.apps.openapi.operation import describe
+from api.apps.requests import params
 from api.apps.services import services
+from api.apps.shapes.datasets import TagCount
 
 bp = Blueprint("tags", __name__)
 bp.before_request(require_caller)
 
 
 @bp.get("/datasets/<dataset_id>/tags")
+@describe("Metadata", "The tags of a dataset's chunks", answer=list[TagCount])
 def list_tags(dataset_id: str) -> Response:
     return plain(_json(_counts([owned(dataset_id).id])))
 
 
 @bp.get("/datasets/tags/aggregation")
+@describe("Metadata", "The tags of several datasets", query=DatasetIdsQuery, answer=list[TagCount])
 def aggregate() -> Response:
-    ids = [one for given in request.args.getlist("dataset_ids") for one in given.split(",") if one]
+    ids = [one for given in params().getlist("dataset_ids") for one in given.split(",") if one]
     if not ids:
         raise ApiError(DATA, "Lack of dataset_ids in query parameters: `dataset_ids` is required")
     return plain(_json(_counts([owned(dataset_id).id for dataset_id in dict.fromkeys(ids)])))
@@ -30,6 +36,7 @@ def aggregate() -> Response:
 
 @bp.put("/datasets/<dataset_id>/tags")
 @bp.delete("/datasets/<dataset_id>/tags")
+@describe("Metadata", "Change the tags of a whole dataset", note="Not available: tags are changed chunk by chunk.")
 def change(dataset_id: str) -> Response:
     owned(dataset_id)
     raise ApiError(DATA, "Tags of a whole dataset can't be changed: change `tag_kwd` of its chunks")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import Annotated
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
+from pydantic import Field
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import ARGUMENT, ApiError, expect_full, full
-from api.apps.requests import id_list, loose_body, page_size
+from api.apps.openapi.operation import Surface, describe
+from api.apps.requests import MAX_PAGE_SIZE, Loose, id_list, loose_body, page_size, params
 from api.apps.services import services
+from api.apps.shapes.documents import Acted, FailedTasks
 from api.db.services.failed_service import FailedFilter
 
 bp = Blueprint("tasks", __name__)
@@ -18,24 +22,40 @@ bp.before_request(expect_full)
 bp.before_request(require_caller)
 
 _AT_MOST = 10_000
+_TAG = "Tasks"
+
+
+class FailedQuery(Loose):
+    document_id: Annotated[list[str], Field(description="May be repeated")] = Field(default_factory=list)
+    error_code: str = ""
+    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+
+
+class WhichFailed(Loose):
+    """All that are given must fit, and one must be."""
+
+    task_ids: list[str] = Field(default_factory=list)
+    document_ids: list[str] = Field(default_factory=list)
+    error_code: str = ""
 
 
 @bp.get("/tasks/failed")
+@describe(_TAG, "Tasks that failed, by cause", surface=Surface.FULL, query=FailedQuery, answer=FailedTasks)
 def failed() -> Response:
     tenant_id = caller().tenant_id
-    wanted = FailedFilter(
-        document_ids=request.args.getlist("document_id"), error_code=request.args.get("error_code", "")
-    )
+    wanted = FailedFilter(document_ids=params().getlist("document_id"), error_code=params().get("error_code", ""))
     tasks = services().failed.find(tenant_id, wanted, page_size())
     return full({"causes": services().failed.by_cause(tenant_id), "tasks": [asdict(task) for task in tasks]})
 
 
 @bp.post("/tasks/replay")
+@describe(_TAG, "Let failed tasks run again", surface=Surface.FULL, body=WhichFailed, answer=Acted)
 def replay() -> Response:
     return _act(services().control.replay)
 
 
 @bp.post("/tasks/discard")
+@describe(_TAG, "Forget failed tasks", surface=Surface.FULL, body=WhichFailed, answer=Acted)
 def discard() -> Response:
     return _act(services().control.discard)
 

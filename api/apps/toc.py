@@ -6,7 +6,9 @@ from flask import Blueprint, Response
 
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import plain
+from api.apps.openapi.operation import describe
 from api.apps.services import services
+from api.apps.shapes.chunks import Contents
 from api.apps.views import document_json
 from rag.flow.contents import table_of_contents
 from rag.parser.blocks import Heading
@@ -16,6 +18,7 @@ bp.before_request(require_caller)
 
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>/toc")
+@describe("Chunks", "The table of contents of a document", answer=Contents)
 def toc(dataset_id: str, document_id: str) -> Response:
     """Of the chunks that a search may see: that of a first parse grows with it."""
     tenant_id = caller().tenant_id

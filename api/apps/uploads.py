@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import io
-from typing import IO, Any, cast
+from typing import IO, Annotated, Any, cast
 
 from flask import Flask, Request, Response, g, request
+from pydantic import WithJsonSchema
 from werkzeug.exceptions import HTTPException
 
 from api.apps.envelope import ARGUMENT, ApiError
@@ -21,6 +22,7 @@ from rag.utils.object_store import StoredFile, Upload
 # Form fields that may come with the files.
 _OTHER_PARTS = 32
 _PIECE_BYTES = 64 * 1024
+BinaryFile = Annotated[bytes, WithJsonSchema({"type": "string", "format": "binary"})]
 
 
 class IncomingFile(io.RawIOBase):

@@ -4,14 +4,17 @@ and is taken wherever an API key is."""
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from flask import Blueprint, Response, g, jsonify
+from pydantic import Field
 
 from api.apps.auth import caller, given_key, require_caller
 from api.apps.envelope import ARGUMENT, AUTHENTICATION, FORBIDDEN, OPERATING, ApiError, expect_full, full
-from api.apps.requests import loose_body, shown, text
+from api.apps.openapi.operation import Surface, describe
+from api.apps.requests import Loose, loose_body, shown, text
 from api.apps.services import services
+from api.apps.shapes.system import User
 from api.apps.views import date_text
 from api.db.services.account_service import Caller
 from api.db.services.user_service import UserView
@@ -28,9 +31,34 @@ _EMAIL = re.compile(r"[\w._+-]+@(?:[\w-]+\.)+[\w-]{2,}")
 _MAX_EMAIL = 255
 _MAX_NICKNAME = 128
 _MAX_PASSWORD = 1024
+_TAG = "Users"
+_Email = Annotated[str, Field(max_length=_MAX_EMAIL)]
+_Nickname = Annotated[str, Field(min_length=1, max_length=_MAX_NICKNAME)]
+_Password = Annotated[str, Field(min_length=1, max_length=_MAX_PASSWORD)]
+
+
+class Login(Loose):
+    email: _Email
+    password: _Password
+
+
+class Registration(Login):
+    nickname: _Nickname
+
+
+class Profile(Loose):
+    nickname: _Nickname
 
 
 @open_bp.post("/auth/login")
+@describe(
+    _TAG,
+    "Sign in",
+    note="The token comes in the answer's header `Authorization`, and is taken wherever a key is.",
+    surface=Surface.FULL,
+    body=Login,
+    answer=User,
+)
 def login() -> Response:
     body = loose_body()
     if not body:
@@ -51,6 +79,15 @@ def login() -> Response:
 
 
 @open_bp.post("/users")
+@describe(
+    _TAG,
+    "Register a user",
+    note="With an administrator's key; closed to everybody else.",
+    surface=Surface.FULL,
+    body=Registration,
+    answer=User,
+    statuses=(401,),
+)
 def register() -> Response:
     """For an administrator, who is the one to say who may come in; closed to everybody else."""
     body = loose_body()
@@ -76,17 +113,20 @@ def register() -> Response:
 
 
 @bp.post("/auth/logout")
+@describe(_TAG, "Sign out", surface=Surface.FULL, answer=Literal[True])
 def logout() -> Response:
     services().sessions.end(given_key())
     return full(True)
 
 
 @bp.get("/users/me")
+@describe(_TAG, "The caller's account", surface=Surface.FULL, answer=User)
 def me() -> Response:
     return full(_user_json(_user(caller())))
 
 
 @bp.patch("/users/me")
+@describe(_TAG, "Change the caller's account", surface=Surface.FULL, body=Profile, answer=Literal[True])
 def change_me() -> Response:
     body = loose_body()
     nickname = body.get("nickname")

@@ -22,7 +22,7 @@ _Event = Literal["done", "failed", "cancelled"]
 _Secret = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{16,255}$")]
 
 
-class _Given(Strict):
+class WebhookRequest(Strict):
     url: str
     secret: _Secret | None = None
     events: Annotated[list[_Event], Field(min_length=1, max_length=3)] | None = None
@@ -32,7 +32,7 @@ class _Given(Strict):
 def new_webhook(*, allow_private: bool) -> NewWebhook:
     """Raises Problem that names every field that is wrong."""
     try:
-        given = _Given.model_validate(_body())
+        given = WebhookRequest.model_validate(_body())
     except ValidationError as exc:
         fields = [FieldError(".".join(map(str, error["loc"])) or "body", error["msg"]) for error in exc.errors()]
         raise wrong_fields(*fields) from exc

@@ -10,9 +10,12 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from api.apps import problems
 from api.apps.auth import caller, require_caller
-from api.apps.requests import page_number, page_size
+from api.apps.openapi.operation import Surface, describe, undescribed
+from api.apps.requests import Paged, page_number, page_size
 from api.apps.services import services
-from api.apps.webhook_requests import new_webhook
+from api.apps.shapes.jobs import Delivery, DeliveryPage, NewWebhook, Webhooks
+from api.apps.shapes.jobs import Webhook as WebhookShape
+from api.apps.webhook_requests import WebhookRequest, new_webhook
 from api.db.services.webhook_deliveries import DeliveryState, LoggedDelivery, rfc3339
 from api.db.services.webhook_service import Webhook
 
@@ -20,8 +23,22 @@ bp = Blueprint("job_webhooks", __name__)
 bp.before_request(require_caller)
 problems.register(bp)
 
+_TAG = "Webhooks"
+_PROBLEM = Surface.PROBLEM
+_NO_METHOD = "the address has no such method: 405, as a problem"
+
 
 @bp.post("/webhooks")
+@describe(
+    _TAG,
+    "Make a webhook",
+    surface=_PROBLEM,
+    body=WebhookRequest,
+    answer=NewWebhook,
+    status=201,
+    statuses=(404, 409),
+    example={"url": "https://example.com/pagemill", "events": ["done", "failed"]},
+)
 def create() -> tuple[Response, int, dict[str, str]]:
     new = new_webhook(allow_private=services().settings.webhooks.allow_private)
     if new.dataset_id:
@@ -32,22 +49,26 @@ def create() -> tuple[Response, int, dict[str, str]]:
 
 
 @bp.get("/webhooks")
+@describe(_TAG, "List webhooks", surface=_PROBLEM, answer=Webhooks)
 def list_all() -> Response:
     return jsonify({"webhooks": [_webhook_json(one) for one in services().webhooks.list_all(caller().tenant_id)]})
 
 
 @bp.get("/webhooks/<webhook_id>")
+@describe(_TAG, "Show a webhook", surface=_PROBLEM, answer=WebhookShape)
 def get(webhook_id: str) -> Response:
     return jsonify(_webhook_json(services().webhooks.get(caller().tenant_id, webhook_id)))
 
 
 @bp.delete("/webhooks/<webhook_id>")
+@describe(_TAG, "Delete a webhook with its log", surface=_PROBLEM, status=204)
 def delete(webhook_id: str) -> tuple[str, int]:
     services().webhooks.delete(caller().tenant_id, webhook_id)
     return "", 204
 
 
 @bp.get("/webhooks/<webhook_id>/deliveries")
+@describe(_TAG, "The log of a webhook", surface=_PROBLEM, query=Paged, answer=DeliveryPage)
 def deliveries(webhook_id: str) -> Response:
     services().webhooks.get(caller().tenant_id, webhook_id)
     page, size = page_number(), page_size()
@@ -57,17 +78,20 @@ def deliveries(webhook_id: str) -> Response:
 
 
 @bp.post("/webhooks/<webhook_id>/deliveries/<delivery_id>/redeliver")
+@describe(_TAG, "Send a delivery again", surface=_PROBLEM, answer=Delivery, status=202, statuses=(409,))
 def redeliver(webhook_id: str, delivery_id: str) -> tuple[Response, int]:
     services().webhooks.get(caller().tenant_id, webhook_id)
     return jsonify(_delivery_json(services().webhook_deliveries.redeliver(webhook_id, delivery_id))), 202
 
 
 @bp.route("/webhooks", methods=["PUT", "PATCH", "DELETE"])
+@undescribed(_NO_METHOD)
 def refuse_for_all() -> Response:
     raise MethodNotAllowed(["GET", "POST"])
 
 
 @bp.route("/webhooks/<webhook_id>", methods=["POST", "PUT", "PATCH"])
+@undescribed(_NO_METHOD)
 def refuse_for_one(webhook_id: str) -> Response:
     raise MethodNotAllowed(["GET", "DELETE"])
 

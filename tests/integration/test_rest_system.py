@@ -41,6 +41,8 @@ FREE = {
     ("GET", "/api/v1/system/ping"),
     ("GET", "/api/v1/system/version"),
     ("GET", "/api/v1/system/healthz"),
+    ("GET", "/api/v1/openapi.json"),
+    ("GET", "/api/docs"),
     ("POST", "/api/v1/auth/login"),
     ("POST", "/api/v1/users"),
     ("GET", "/v1/system/ping"),

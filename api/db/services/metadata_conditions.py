@@ -13,7 +13,7 @@ from common.errors import InvalidInput
 
 _OPPOSITES = {"≠": "=", "not contains": "contains", "not in": "in", "not empty": "empty"}
 _SPELLINGS = {"is": "=", "==": "=", "not is": "≠", "!=": "≠", ">=": "≥", "<=": "≤"}
-_MAX_CONDITIONS = 64
+MAX_CONDITIONS = 64
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def read_conditions(given: object) -> Conditions | None:
     if logic not in ("and", "or"):
         raise InvalidInput("`metadata_condition.logic` should be 'and' or 'or'")
     listed = given.get("conditions") or []
-    if not isinstance(listed, list) or len(listed) > _MAX_CONDITIONS:
-        raise InvalidInput(f"`metadata_condition.conditions` should be a list of at most {_MAX_CONDITIONS}")
+    if not isinstance(listed, list) or len(listed) > MAX_CONDITIONS:
+        raise InvalidInput(f"`metadata_condition.conditions` should be a list of at most {MAX_CONDITIONS}")
     return Conditions(tuple(map(_condition, listed)), any_of_them=logic == "or") if listed else None
 
 

@@ -1,0 +1,1 @@
+"""What answers look like, for the description of the API. The tests hold every answer they get against it."""

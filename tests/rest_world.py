@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from flask.testing import FlaskClient
+from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 
 from api.apps import create_app
+from api.apps.openapi.operation import Surface, operation_of
 from api.apps.services import Services
 from api.db.database import Rows, open_rows
 from api.db.migrations import migrate
@@ -175,6 +177,12 @@ class RestWorld:
 
     def row(self, document_id: str) -> Document:
         return Document.get_by_id(document_id)
+
+
+def speaks_ragflow(world: RestWorld, rule: Rule) -> bool:
+    """Whether the route answers in RAGFlow's envelope. The others have statuses and errors of their own."""
+    operation = operation_of(world.client.application.view_functions[rule.endpoint])
+    return operation is not None and operation.surface is not Surface.PROBLEM
 
 
 def new_caller(rows: Rows, nickname: str) -> Caller:

@@ -20,7 +20,7 @@ from api.apps.auth import given_key
 from api.apps.browser_sessions import session_token
 from api.apps.envelope import ApiError
 from api.apps.problems import Problem
-from api.apps.requests import loose_body
+from api.apps.requests import payload
 from api.apps.token_buckets import Clock, TokenBuckets
 from common.settings import ServerSettings
 
@@ -146,7 +146,7 @@ def _shown() -> Shown | None:
 
 def _login_email() -> str | None:
     try:
-        given = loose_body().get("email")
+        given = payload().get("email")
     except (ApiError, HTTPException):
         return None  # the route refuses such a body in its own words
     return given if isinstance(given, str) else None

@@ -174,10 +174,11 @@ def loose_body() -> dict[str, Any]:
     the route does not declare are left out."""
     declared = current_operation().body
     known = declared.model_fields if declared is not None else {}
-    return {key: value for key, value in _payload().items() if key in known}
+    return {key: value for key, value in payload().items() if key in known}
 
 
-def _payload() -> dict[str, Any]:
+def payload() -> dict[str, Any]:
+    """All of the body, for those who stand before the routes."""
     request.max_content_length = max_json_bytes()
     if not request.get_data():
         return {}

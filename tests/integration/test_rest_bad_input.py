@@ -14,7 +14,7 @@ from werkzeug.serving import make_server
 
 from api.db.models import Document, Knowledgebase
 from common.settings import ServerSettings
-from tests.rest_world import RestWorld, rest_world
+from tests.rest_world import RestWorld, rest_world, speaks_ragflow
 
 TEXTS = ("The Danube flows through Vienna.", "Bread is baked with flour.")
 # Sent as they stand, under the content type of JSON.
@@ -65,8 +65,6 @@ SYNTAX = (
     "'; DROP TABLE document; --", '" OR ""="', "title:(a AND b) OR NOT c", "a* ?b~2 c^5 [x TO y] {z}", "\\", '"', "AND",
     "((((", "+-&&||!(){}[]^\"~*?:\\/", "%_", "\u0000", "\U0001f600", "a" * 50_000, "\n\t ", "<em>", "${jndi:ldap://x}",
 )  # fmt: skip
-# Jobs have rules and errors of their own.
-OTHER_SURFACES = ("job",)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +110,7 @@ def every_route(world: RestWorld) -> list[tuple[str, Rule]]:
     return [
         (method, rule)
         for rule in world.client.application.url_map.iter_rules()
-        if rule.rule.startswith(("/api/", "/v1/")) and not rule.endpoint.startswith(OTHER_SURFACES)
+        if rule.rule.startswith(("/api/", "/v1/")) and speaks_ragflow(world, rule)
         for method in sorted((rule.methods or set()) - {"OPTIONS", "HEAD"})
     ]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from werkzeug.routing import Rule
 
-from tests.rest_world import API, RestWorld, new_caller, rest_world
+from tests.rest_world import API, RestWorld, new_caller, rest_world, speaks_ragflow
 
 # A secret that no answer to a stranger may hold.
 SECRET = "zanzibar"
@@ -24,8 +24,6 @@ SAME_FOR_ALL = {
     ("POST", "/api/v1/tasks/<task_id>/cancel"),
     ("PATCH", "/api/v1/tasks/<task_id>"),
 }
-# Jobs have rules and errors of their own.
-OTHER_SURFACES = ("job",)
 PHRASES = (
     "don't own", "does not own", "doesn't own", "lacks permission", "no authorization", "can't find", "not found",
     "only owner of", "do not belong", "invalid uuid",
@@ -112,7 +110,7 @@ def routes(world: RestWorld) -> list[tuple[str, Rule]]:
     return [
         (method, rule)
         for rule in world.client.application.url_map.iter_rules()
-        if rule.arguments and rule.rule.startswith(("/api/", "/v1/")) and not rule.endpoint.startswith(OTHER_SURFACES)
+        if rule.arguments and rule.rule.startswith(("/api/", "/v1/")) and speaks_ragflow(world, rule)
         for method in sorted((rule.methods or set()) - {"OPTIONS", "HEAD"})
     ]
 

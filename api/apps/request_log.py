@@ -54,6 +54,7 @@ def _end(response: Response) -> Response:
         response.headers["Access-Control-Allow-Methods"] = "GET, POST, PUT, PATCH, DELETE, OPTIONS"
         response.headers["Access-Control-Expose-Headers"] = _EXPOSED_HEADERS
     spent_ms = round((time.monotonic() - g.started_s) * 1000, 1)
+    response.headers["Server-Timing"] = f"app;dur={spent_ms}"
     route = request.url_rule.rule if request.url_rule else "(no route)"
     fields = {"method": request.method, "route": route, "status": response.status_code, "spent_ms": spent_ms}
     log.info("%s %s -> %s in %s ms", *fields.values(), extra={"fields": fields})

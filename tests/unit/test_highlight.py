@@ -22,3 +22,9 @@ from rag.utils.terms import analyse
 )  # fmt: skip
 def test_highlight(text: str, question: str, expected: str) -> None:
     assert highlight(text, frozenset(analyse(question))) == expected
+
+
+def test_markup_of_tables_is_no_text() -> None:
+    text = '<table><tr><th colspan="2">A table &amp; an amp</th></tr></table>'
+    marked = highlight(text, frozenset(analyse("table amp th tr colspan 2")))
+    assert marked == '<table><tr><th colspan="2">A <em>table</em> &amp; an <em>amp</em></th></tr></table>'

@@ -1,4 +1,5 @@
-"""Words of a text that a question asks for, put between `<em>` and `</em>`. A word counts if its analysed form does."""
+"""Words of a text that a question asks for, put between `<em>` and `</em>`. A word counts if its analysed form does.
+The markup of tables stays as it is, also where somebody asks for a table."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import re
 from rag.utils.terms import analyse
 
 _WORD = re.compile(r"\w+(?:[-.'\u2019]\w+)*")
+_MARKUP = re.compile(r"(</?(?:table|caption|tr|th|td)(?: (?:col|row)span=\"\d+\"){0,2}>|&(?:amp|lt|gt|quot|#x27);)")
 _BIGRAM = 2
 
 
@@ -19,7 +21,12 @@ def highlight(text: str, terms: frozenset[str]) -> str:
             known[word] = _mark(word, terms)
         return known[word]
 
-    return _WORD.sub(marked, text)
+    if "<table>" not in text:
+        return _WORD.sub(marked, text)
+    # Every second piece is markup.
+    pieces = _MARKUP.split(text)
+    pieces[::2] = [_WORD.sub(marked, piece) for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 def _mark(word: str, terms: frozenset[str]) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from flask import Flask
 
-from api.apps.ui import account, assets, datasets, error_pages, navigation, sign_in
+from api.apps.ui import account, assets, datasets, document, error_pages, navigation, search, sign_in
 
 PAGES = (
     sign_in,
     datasets,
+    document,
+    search,
     account,
 )
 

@@ -49,17 +49,7 @@ bp = admin_blueprint("admin")
 @describe(TAG, "Health, executors, queues, failures", surface=_PROBLEM, answer=Overview, statuses=FORBIDDEN)
 def overview() -> Response:
     """All that the overview shows, in one call: it is asked for every other second."""
-    box = services()
-    return jsonify(
-        {
-            "now_ms": box.tallies.now_ms(),
-            "version": box.version,
-            "health": health_json(box.health_watch.look()),
-            "executors": executors_json(box.executor_view.look()),
-            "queue": _queue(),
-            "failed": groups_json(box.failed_kept.get()),
-        }
-    )
+    return jsonify(overview_facts())
 
 
 @bp.get("/admin/history")
@@ -76,8 +66,7 @@ def history() -> Response:
     span = params().get("span", "30m")
     if span not in _SPANS:
         raise wrong_fields(FieldError("span", f"allowed: {', '.join(_SPANS)}"))
-    tallies, now_minute = services().tallies.by_minute(_SPANS[span])
-    return jsonify({"span": span} | history_json(tallies, now_minute))
+    return jsonify(history_facts(span))
 
 
 @bp.get("/admin/settings")
@@ -109,6 +98,24 @@ def restart(name: str) -> Response:
     """Drain, then leave; who supervises it starts it again."""
     services().executor_orders.restart(name, _who())
     return _ordered(name)
+
+
+def overview_facts() -> dict[str, Any]:
+    box = services()
+    return {
+        "now_ms": box.tallies.now_ms(),
+        "version": box.version,
+        "health": health_json(box.health_watch.look()),
+        "executors": executors_json(box.executor_view.look()),
+        "queue": _queue(),
+        "failed": groups_json(box.failed_kept.get()),
+    }
+
+
+def history_facts(span: str) -> dict[str, Any]:
+    now_ms = services().tallies.now_ms()
+    tallies, now_minute = services().tallies.by_minute(_SPANS[span])
+    return {"span": span, "now_ms": now_ms} | history_json(tallies, now_minute)
 
 
 def _ordered(name: str) -> Response:

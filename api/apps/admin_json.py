@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from api.apps.health import PartState
-from api.db.services.executor_view import EndedExecutor, Executors, RunningExecutor
+from api.db.services.executor_view import DocumentName, EndedExecutor, Executors, RunningExecutor
 from api.db.services.failed_groups import FailedGroup
 from api.db.services.queue_view import Line, QueueRows
 from api.db.services.tally_service import Tally
@@ -22,7 +22,7 @@ _COUNTED = ("done", "failed", "retried", "cancelled")
 
 
 def health_json(states: Sequence[PartState]) -> list[dict[str, Any]]:
-    return [{"part": s.part, "ok": s.is_ok, "error": s.error, "latency_ms": round(s.elapsed_ms, 1)} for s in states]
+    return [{"part": s.part, "ok": s.is_ok, "error": s.error, "latency_ms": round(s.elapsed_ms, 2)} for s in states]
 
 
 def executors_json(found: Executors) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def history_json(tallies: Sequence[Tally], now_minute: int) -> dict[str, Any]:
     }
 
 
-def _running_json(one: RunningExecutor, documents: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+def _running_json(one: RunningExecutor, documents: Mapping[str, DocumentName]) -> dict[str, Any]:
     order = one.order
     return {
         "name": one.name,
@@ -77,9 +77,8 @@ def _running_json(one: RunningExecutor, documents: Mapping[str, tuple[str, str]]
     }
 
 
-def _current_json(task: Mapping[str, Any], documents: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    name, dataset_id = documents.get(str(task["document_id"]), ("", ""))
-    return {**task, "document_name": name, "dataset_id": dataset_id}
+def _current_json(task: Mapping[str, Any], documents: Mapping[str, DocumentName]) -> dict[str, Any]:
+    return {**task, **asdict(documents.get(str(task["document_id"]), DocumentName()))}
 
 
 def _ended_json(one: EndedExecutor) -> dict[str, Any]:

@@ -131,9 +131,9 @@ class Supervisor:
                 time.sleep(0.02)
 
     def _make_children(self, lock_fd: int, listener: socket.socket, dead: DeadExecutors) -> None:
-        fd = listener.fileno()
+        fd, port = listener.fileno(), str(listener.getsockname()[1])
         grace_s = self._settings.executor.drain_grace_s + 10
-        self._web = [Child("server", lambda: self._command("server", "--fd", str(fd)), (lock_fd, fd))]
+        self._web = [Child("server", lambda: self._command("server", "--fd", str(fd), "--port", port), (lock_fd, fd))]
         if self._settings.embeds_index:
             self._indexer = [Child("indexer", lambda: self._command("indexer"), (lock_fd,))]
         for number, name in enumerate(self._executor_names(), 1):

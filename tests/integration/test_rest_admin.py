@@ -80,7 +80,9 @@ def test_the_overview_with_heartbeats_and_streams(tmp_path: Path, queue: Queue) 
         found = _json(world, "GET", "/overview")
         alive, silent = found["executors"]["running"]
         assert (alive["life"], silent["life"], silent["age_s"] >= 30) == ("alive", "silent", True)
-        assert (alive["current"][0]["document_name"], alive["current"][0]["dataset_id"]) == ("mill.txt", dataset_id)
+        (task,) = alive["current"]
+        assert (task["document_name"], task["dataset_id"]) == ("mill.txt", dataset_id)
+        assert task["tenant_id"] == world.caller.tenant_id
         normal = next(line for line in found["queue"]["priorities"] if line["name"] == "normal")
         assert (normal["waiting"], normal["published"]) == (1, 0)
         assert (normal["stream"]["length"], normal["stream"]["lag"], normal["stream"]["pending"]) == (2, 1, 1)
@@ -124,14 +126,14 @@ def _failed_documents(world: RestWorld, messages: list[str]) -> list[str]:
 
 
 def test_failed_tasks_are_grouped_by_cause_and_replayed_or_discarded(world: RestWorld) -> None:
-    messages = ["lost 5 times on pages 1-12", "lost 3 times on pages 13-24", "not a PDF"]
+    messages = ["0.txt lost 5 times on pages 1-12", "1.txt lost 3 times on pages 13-24", "not a PDF"]
     documents = _failed_documents(world, messages)
     groups = {group["message"]: group for group in _json(world, "GET", "/failed")}
     assert {message: group["count"] for message, group in groups.items()} == {
-        "lost … times on pages …-…": 2,
+        "the file lost … times on pages …-…": 2,
         "not a PDF": 1,
     }
-    lost, other = groups["lost … times on pages …-…"], groups["not a PDF"]
+    lost, other = groups["the file lost … times on pages …-…"], groups["not a PDF"]
     assert {example["document_name"] for example in lost["examples"]} == {"0.txt", "1.txt"}
     assert (lost["current"], lost["documents"]) == (2, 2)
     # A newer parse of one of them: its failed task is of an older generation now.

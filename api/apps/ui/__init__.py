@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from flask import Flask
 
-from api.apps.ui import account, assets, datasets, document, error_pages, navigation, search, sign_in
+from api.apps.ui import account, admin, assets, datasets, document, error_pages, navigation, search, sign_in
 
 PAGES = (
     sign_in,
@@ -13,6 +13,7 @@ PAGES = (
     document,
     search,
     account,
+    admin,
 )
 
 

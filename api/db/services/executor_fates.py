@@ -47,6 +47,7 @@ class LostTask:
     document_id: str = ""
     document_name: str = ""
     dataset_id: str = ""
+    tenant_id: str = ""
     task_type: str = ""
     from_page: int = 0
     to_page: int = 0
@@ -54,7 +55,7 @@ class LostTask:
 
 
 _COLUMNS = (
-    "t.state, t.owner, t.doc_id, d.name, t.kb_id, t.task_type, t.from_page, t.to_page, t.error_code"
+    "t.state, t.owner, t.doc_id, d.name, t.kb_id, t.tenant_id, t.task_type, t.from_page, t.to_page, t.error_code"
     " FROM task t JOIN document d ON d.id = t.doc_id"
 )
 

@@ -56,12 +56,19 @@ class EndedExecutor:
 
 
 @dataclass(frozen=True)
+class DocumentName:
+    document_name: str = ""
+    dataset_id: str = ""
+    tenant_id: str = ""
+
+
+@dataclass(frozen=True)
 class Executors:
     """`heartbeat_error` says why there are no heartbeats; "" where there are. `documents` names those in work."""
 
     running: tuple[RunningExecutor, ...]
     ended: tuple[EndedExecutor, ...]
-    documents: Mapping[str, tuple[str, str]]
+    documents: Mapping[str, DocumentName]
     heartbeat_error: str
 
 
@@ -123,12 +130,12 @@ class ExecutorView:
             for row in rows
         ]
 
-    def _documents(self, running: Sequence[RunningExecutor]) -> dict[str, tuple[str, str]]:
-        """Name and dataset of each document that somebody works on."""
+    def _documents(self, running: Sequence[RunningExecutor]) -> dict[str, DocumentName]:
+        """Each document that somebody works on."""
         ids = sorted({str(task["document_id"]) for one in running for task in one.said.get("current", ())})
         if not ids:
             return {}
         found = self._rows.read(
-            self._rows.rows, f"SELECT id, name, kb_id FROM document WHERE id IN ({marks(ids)})", ids
+            self._rows.rows, f"SELECT id, name, kb_id, tenant_id FROM document WHERE id IN ({marks(ids)})", ids
         )
-        return {str(doc_id): (str(name), str(kb_id)) for doc_id, name, kb_id in found}
+        return {str(doc_id): DocumentName(*rest) for doc_id, *rest in found}

@@ -1,7 +1,7 @@
 """Failed tasks of all tenants, put together by their cause: for operators, who replay or discard a whole group.
 
-A cause is the error's code and its message without the numbers in it, which name pages and times. Whether a task may
-run again is for control_service to say."""
+A cause is the error's code and its message without the file's name and the numbers in it, which name pages and times.
+Whether a task may run again is for control_service to say."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _EXAMPLES = 3
 _MOST_MESSAGES = 2000
 _FAILED = f"t.state = {int(TaskState.FAIL)} AND d.deleted_ms = 0"
 _JOINED = "FROM task t JOIN document d ON d.id = t.doc_id"
+# Every file has its own name: without it those that fail alike have the same message.
+_MESSAGE = "REPLACE(t.error_message, d.name, 'the file')"
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -28,6 +30,7 @@ class FailedExample:
     document_id: str
     document_name: str
     dataset_id: str
+    tenant_id: str
     message: str
     end_ms: int
 
@@ -64,7 +67,7 @@ class FailedGroups:
         found = self._rows.read(
             self._rows.rows,
             f"SELECT t.id {_JOINED} WHERE {_FAILED} AND t.error_code = ? AND t.id > ?"
-            f" AND t.error_message IN ({marks(group.messages)}) ORDER BY t.id LIMIT ?",
+            f" AND {_MESSAGE} IN ({marks(group.messages)}) ORDER BY t.id LIMIT ?",
             (group.error_code, after, *group.messages, limit),
         )
         return [str(row[0]) for row in found]
@@ -74,9 +77,9 @@ class FailedGroups:
 
     def _groups(self) -> list[FailedGroup]:
         found = self._rows.rows(
-            "SELECT t.error_code, t.error_message, COUNT(*),"
+            f"SELECT t.error_code, {_MESSAGE}, COUNT(*),"
             " SUM(CASE WHEN t.generation = d.generation THEN 1 ELSE 0 END), COUNT(DISTINCT t.doc_id), MIN(t.end_at),"
-            f" MAX(t.end_at) {_JOINED} WHERE {_FAILED} GROUP BY t.error_code, t.error_message"
+            f" MAX(t.end_at) {_JOINED} WHERE {_FAILED} GROUP BY t.error_code, {_MESSAGE}"
             f" ORDER BY MAX(t.end_at) DESC LIMIT {_MOST_MESSAGES}"
         )
         groups: dict[tuple[str, str], FailedGroup] = {}
@@ -92,8 +95,8 @@ class FailedGroups:
     def _examples(self, group: FailedGroup) -> tuple[FailedExample, ...]:
         messages = group.messages[:_EXAMPLES]
         found = self._rows.rows(
-            f"SELECT t.id, t.doc_id, d.name, t.kb_id, t.error_message, t.end_at {_JOINED} WHERE {_FAILED}"
-            f" AND t.error_code = ? AND t.error_message IN ({marks(messages)}) ORDER BY t.end_at DESC, t.id"
+            f"SELECT t.id, t.doc_id, d.name, t.kb_id, t.tenant_id, t.error_message, t.end_at {_JOINED} WHERE {_FAILED}"
+            f" AND t.error_code = ? AND {_MESSAGE} IN ({marks(messages)}) ORDER BY t.end_at DESC, t.id"
             f" LIMIT {_EXAMPLES}",
             (group.error_code, *messages),
         )

@@ -20,6 +20,7 @@ class History(Shape):
     """Columns by the minute, oldest first."""
 
     span: str
+    now_ms: int
     minutes: list[int]
     done: list[int]
     failed: list[int]

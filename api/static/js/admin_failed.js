@@ -11,13 +11,6 @@ const box = document.getElementById("groups");
 const none = el("div.card.empty", {}, icon("check"), el("h2", {}, "No failed task"),
   el("p", {}, "When a task fails for good, it stands here with its cause until it runs again, is discarded, or its time is over."));
 
-const ask = follow((facts) => {
-  showWarnings(facts);
-  none.hidden = facts.failed.length > 0;
-  if (!none.isConnected) box.before(none);
-  keyed(box, facts.failed.map((one) => ({ ...one, nowMs: facts.now_ms })), (one) => one.id, group);
-});
-
 function group(first) {
   let now = first;
   const count = el("span.group-count.number");
@@ -91,3 +84,10 @@ async function told(text) {
   toast(text);
   await ask();
 }
+
+const ask = follow((facts) => {
+  showWarnings(facts);
+  none.hidden = facts.failed.length > 0;
+  if (!none.isConnected) box.before(none);
+  keyed(box, facts.failed.map((one) => ({ ...one, nowMs: facts.now_ms })), (one) => one.id, group);
+});

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from api.db.services.account_service import ADMIN_EMAIL
 from tests.acceptance.instance import Instance, running_instance
@@ -40,6 +40,7 @@ def chromium() -> Iterator[Browser]:
     if path is None:
         missing("Chromium")
     with sync_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE_MS)
         browser = playwright.chromium.launch(executable_path=path, args=ARGS)
         yield browser
         browser.close()

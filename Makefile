@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run check test test-code test-product chaos fuzz bench-queue bench-parse bench-quality bench-ingest bench-search lock clean
+.PHONY: help install install-dev run check test test-code test-product chaos fuzz bench-queue bench-parse bench-quality bench-ingest bench-search screenshots lock clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ bench-search: install-dev  ## searches and writes at up to a million chunks, on 
 bench-quality: install-dev  ## how well questions find their passages: words, vectors and both (ARGS="--missed")
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	$(BIN)/python -m bench.quality $(ARGS)
+
+screenshots: install-dev  ## pictures of every page, light and dark, wide and narrow, into docs/screenshots (ARGS="--only search")
+	@bash tests/servers/install.sh
+	$(BIN)/python -m tests.screenshots $(ARGS)
 
 lock: install-dev  ## resolve requirements/*.in anew into hashed locks
 	$(BIN)/pip install -q uv

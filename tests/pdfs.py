@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpdf import FPDF
+from pypdfium2 import PdfDocument
 
 _TOPICS = ("harvest", "lighthouse", "clockwork", "glacier", "orchard", "telegraph", "volcano", "archive")
 
@@ -70,6 +71,16 @@ def write_pages(
             pdf.set_y(-15)
             pdf.cell(0, 5, f"The quarterly report - {page}", align="C")
     return _write(pdf, path)
+
+
+def write_long(path: Path, times: int, pages: int = 50) -> Path:
+    """The same pages over and over: as long to read as others, and made at once."""
+    write_pages(path, pages)
+    with PdfDocument(path) as short, PdfDocument.new() as long:
+        for _ in range(times):
+            long.import_pages(short)
+        long.save(path.with_suffix(".long"))
+    return path.with_suffix(".long").rename(path)
 
 
 def write_outlined(path: Path, chapters: Sequence[str], pages_each: int = 2) -> Path:

@@ -98,6 +98,15 @@ def register(app: Flask, server: ServerSettings) -> None:
     app.after_request(_leave)
 
 
+def require_room_for(email: str) -> None:
+    """For a password that is asked within a session. Raises RateLimited before it is looked at."""
+    _limits().require_room(Shown(email=_email_digest(email)), _address())
+
+
+def wrong_password_of(email: str) -> None:
+    _limits().failed(Shown(email=_email_digest(email)), _address())
+
+
 def _limits() -> Limits:
     return cast(Limits, current_app.extensions[KEY])
 

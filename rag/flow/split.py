@@ -41,6 +41,13 @@ def split(
             )
 
 
+def asked_units(unit: Unit, units: int, pages: Sequence[Sequence[int]] | None) -> int:
+    """How many units of a document of so many are read, where only these pages are asked for."""
+    if unit not in (Unit.PAGE, Unit.SLIDE) or not pages:
+        return units
+    return sum(end - first for first, end in merge([_page_range(asked, units) for asked in pages]))
+
+
 def range_text(unit: Unit, from_unit: int, to_unit: int) -> str:
     """The range as people count: "page 3", "pages 13-24", "rows 1-5000", or "the file"."""
     if unit is Unit.WHOLE:

@@ -66,12 +66,15 @@ def test_a_job_tells_what_is_in_work_and_its_result(world: RestWorld) -> None:
     job_id = begun(world)
     first, second = world.split(job_id, 2)
     shown = job(world, job_id)
-    assert (shown["status"], shown["step"], shown["tasks"]) == ("running", "starting", {"done": 0, "total": 2})
+    assert (shown["status"], shown["step"]) == ("running", "starting")
+    assert shown["tasks"] == {"done": 0, "total": 2, "reused": 0}
+    assert shown["units"] == {"unit": "page", "done": 0, "total": 2}
     assert shown["ranges"] == [{"unit": "page", "first": n, "last": n} for n in (1, 2)]
     assert shown["result"] is None
     world.finish(first, ["a heron"])
     shown = job(world, job_id)
     assert (shown["progress"], shown["message"][:14]) == (0.5, "reading page 2")
+    assert shown["units"] == {"unit": "page", "done": 1, "total": 2}
     world.finish(second, ["a key"])
     assert job(world, job_id)["step"] == "making findable"
     world.flip(job_id)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import InvalidInput, PagesOutside
-from rag.flow.split import ROW_GROUP, range_text, split
+from rag.flow.split import ROW_GROUP, asked_units, range_text, split
 from rag.parser.blocks import FileKind, Profile, Unit
 
 
@@ -88,3 +88,11 @@ def test_a_document_that_is_needed_whole_is_not_split() -> None:
 )
 def test_range_text(unit: Unit, first: int, end: int, words: str) -> None:
     assert range_text(unit, first, end) == words
+
+
+def test_the_units_that_are_asked_for_are_counted_once() -> None:
+    assert asked_units(Unit.PAGE, 10, None) == 10
+    assert asked_units(Unit.PAGE, 10, [[1, 3], [2, 5], [9, 40]]) == 7
+    assert asked_units(Unit.ROW, 500, [[1, 3]]) == 500
+    with pytest.raises(PagesOutside):
+        asked_units(Unit.SLIDE, 10, [[11, 12]])

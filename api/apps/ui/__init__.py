@@ -5,11 +5,24 @@ from __future__ import annotations
 
 from flask import Flask
 
-from api.apps.ui import account, admin, assets, datasets, document, error_pages, navigation, search, sign_in
+from api.apps.ui import (
+    account,
+    admin,
+    assets,
+    datasets,
+    document,
+    documents,
+    error_pages,
+    formats,
+    navigation,
+    search,
+    sign_in,
+)
 
 PAGES = (
     sign_in,
     datasets,
+    documents,
     document,
     search,
     account,
@@ -19,7 +32,10 @@ PAGES = (
 
 def register(app: Flask) -> None:
     assets.register(app)
+    formats.register(app)
     navigation.register(app, PAGES)
     for page in PAGES:
         app.register_blueprint(page.bp)
+        if hasattr(page, "data_bp"):
+            app.register_blueprint(page.data_bp)
     error_pages.register(app)

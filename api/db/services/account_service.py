@@ -77,6 +77,15 @@ class AccountService:
             raise Unauthorized("This account has been disabled.")
         return Caller(user.id, user.id, bool(user.is_superuser))
 
+    def change_password(self, caller: Caller, old: str, new: str) -> None:
+        """The user's sessions all end: whoever knew the old one is out. API keys stay. Raises Unauthorized."""
+        user = self._rows.read(User.get_or_none, User.id == caller.user_id)
+        try:
+            self._hasher.verify(user.password_hash if user else _NOBODY_HASH, old)
+        except VerificationError as exc:
+            raise Unauthorized("this is not your password") from exc
+        self._rows.write(self._set_password, caller.user_id, self._hasher.hash(new))
+
     def create_token(self, caller: Caller, name: str) -> str:
         """A new API key. This is the only moment it can be read."""
         if not name.strip() or len(name) > 128:
@@ -131,6 +140,10 @@ class AccountService:
             create_ms=now_ms,
         )
         return user_id
+
+    def _set_password(self, user_id: str, password_hash: str) -> None:
+        self._rows.execute("UPDATE user SET password_hash = ? WHERE id = ?", (password_hash, user_id))
+        self._rows.execute("DELETE FROM login_session WHERE user_id = ?", (user_id,))
 
     def _insert_token(self, caller: Caller, name: str, key: str) -> None:
         ApiToken.create(

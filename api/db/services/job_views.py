@@ -13,8 +13,9 @@ from api.db.models import Document
 from api.db.services.document_facts import facts_of
 from api.db.services.status_facts import OpenTask, StatusFacts
 from api.db.services.status_text import progress_of, status_text
-from common.errors import BY_CODE, Verdict
+from common.errors import BY_CODE, InvalidInput, PagesOutside, Verdict
 from common.task_state import DocumentRun, TaskState, TaskType
+from rag.flow.split import asked_units
 from rag.parser.blocks import Unit
 
 _RANGES_SHOWN = 16
@@ -52,6 +53,15 @@ class WorkRange:
 
 
 @dataclass(frozen=True)
+class UnitCount:
+    """Of the pages, rows or slides that were asked for, how many have been read."""
+
+    unit: Unit
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
 class JobError:
     """`is_permanent`: the file itself is the cause, and another try would end the same."""
 
@@ -81,6 +91,8 @@ class JobView:
     eta_s: int | None
     done_tasks: int
     total_tasks: int
+    reused_tasks: int
+    units: UnitCount | None
     chunk_count: int
     token_count: int
     error: JobError | None
@@ -123,6 +135,8 @@ def _view(row: Document, facts: StatusFacts) -> JobView:
         eta_s=None if facts.left_s is None or status in FINAL else round(facts.left_s),
         done_tasks=row.done_tasks,
         total_tasks=row.total_tasks,
+        reused_tasks=row.reused_tasks,
+        units=_units(row, facts),
         chunk_count=row.run_chunks if growing else row.chunk_count,
         token_count=row.run_tokens if growing else row.token_count,
         error=_error(facts) if status is JobStatus.FAILED else None,
@@ -132,6 +146,18 @@ def _view(row: Document, facts: StatusFacts) -> JobView:
         end_ms=row.end_ms,
         update_ms=max(row.update_ms, row.deleted_ms),
     )
+
+
+def _units(row: Document, facts: StatusFacts) -> UnitCount | None:
+    """None before anybody has looked at the file, and for files that have no parts to count."""
+    known = int((row.profile or {}).get("units", 0))
+    if facts.unit is Unit.WHOLE or not known:
+        return None
+    try:
+        total = asked_units(facts.unit, known, row.parser_config.get("pages"))
+    except (InvalidInput, PagesOutside):
+        return None  # the parse fails of it, and says so
+    return UnitCount(facts.unit, min(facts.units, total), total)
 
 
 def _status(facts: StatusFacts) -> JobStatus:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from flask import Response, request
 
 from api.apps.auth import caller
-from api.apps.requests import page_number
+from api.apps.requests import bounded
 from api.apps.services import services
 from api.apps.ui.chunk_methods import METHODS, NAMES
 from api.apps.ui.dataset_cards import Card, cards_of
@@ -28,7 +28,7 @@ _MAX_SEARCH = 128
 @bp.get("/")
 def index() -> Response:
     wanted = DatasetFilter(
-        page=page_number(),
+        page=bounded(request.args.get("page"), 1),
         page_size=_PAGE_SIZE,
         orderby="update_time",
         keywords=request.args.get("q", "")[:_MAX_SEARCH].strip(),

@@ -13,7 +13,7 @@ from api.apps import problems
 from api.apps.auth import caller, require_caller
 from api.apps.job_json import job_json
 from api.apps.problems import FieldError, wrong_fields
-from api.apps.requests import bounded, page_number, shown
+from api.apps.requests import bounded, shown
 from api.apps.services import services
 from api.apps.ui.chunk_methods import NAMES
 from api.apps.ui.datasets import outage
@@ -91,7 +91,7 @@ def _filter() -> TableFilter:
     states = [one for one in request.args.getlist("state") if one]
     _require_known("state", states, tuple(TableState))
     return TableFilter(
-        page=page_number(),
+        page=bounded(request.args.get("page"), 1),
         page_size=bounded(request.args.get("page_size"), _PAGE_SIZE, _MOST_ROWS),
         order=TableOrder(order),
         desc=request.args.get("desc", "true") != "false",

@@ -12,7 +12,7 @@ from peewee import fn
 
 from api.db.database import Rows
 from api.db.models import Document
-from api.db.services.dataset_service import MAX_OFFSET
+from api.db.services.id_page import MAX_OFFSET
 from api.db.services.job_views import JobView, job_views
 from common.settings import TaskSettings
 from common.task_state import DocumentRun

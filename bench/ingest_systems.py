@@ -24,7 +24,7 @@ from tests.waiting import wait_until
 
 _PATIENCE_S = 1800.0
 _UPLOADS_AT_ONCE = 4
-_LOOK_S = 0.2
+_LOOK_S = 0.1
 
 
 class System(ABC):
@@ -91,19 +91,25 @@ class CeleryTasks(System):
 
 
 class Whole(System):
-    """Pagemill as its users have it: uploads by REST, then DONE, which means findable."""
+    """Pagemill as its users have it: every file handed in by REST as a job, whose parse begins at once, until all of
+    them are DONE, which means findable."""
 
     def __init__(self, name: str, instance: Instance) -> None:
         self.name = name
         self._instance = instance
         self.dataset_id = instance.dataset("bench")
+        self._handed_in = 0
 
     @property
     def roots(self) -> list[int]:
         return [self._instance.pid]
 
     def ingest(self, files: Sequence[Path]) -> None:
-        self.parse(self.upload(files))
+        with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as uploads:
+            jobs = list(uploads.map(partial(self._instance.submit, self.dataset_id), files))
+        self._wait_ended()
+        self._handed_in += len(jobs)
+        assert self._total("run=DONE") == self._handed_in
 
     def another_dataset(self) -> str:
         return self._instance.dataset("another")
@@ -115,11 +121,18 @@ class Whole(System):
     def parse(self, documents: Sequence[str]) -> None:
         answer = self._instance.parse(self.dataset_id, *documents)
         assert answer["code"] == 0, answer
-        running = f"/datasets/{self.dataset_id}/documents?page_size=1&run=RUNNING&run=UNSTART"
-        while self._instance.call("GET", running)["data"]["total"]:
+        self._wait_ended()
+
+    def are_done(self, documents: Sequence[str]) -> bool:
+        return all(self._instance.document(self.dataset_id, one)["run"] == "DONE" for one in documents)
+
+    def _wait_ended(self) -> None:
+        while self._total("run=RUNNING&run=UNSTART"):
             time.sleep(_LOOK_S)
-        for document_id in documents:
-            assert self._instance.document(self.dataset_id, document_id)["run"] == "DONE"
+
+    def _total(self, which: str) -> int:
+        path = f"/datasets/{self.dataset_id}/documents?page_size=1&{which}"
+        return int(self._instance.call("GET", path)["data"]["total"])
 
 
 def wait_findable(data_dir: str, written: int) -> None:

@@ -165,7 +165,11 @@ class ExecutorSettings(_Section):
         6, description="Tasks in work at once in one executor; now and then up to four more."
     )
     max_parsers: Positive = Field(1, description="Parser processes of one executor.")
-    max_embedders: Positive = Field(1, description="Calls of the packaged model at once in one executor.")
+    max_embedders: int = Field(
+        0,
+        ge=0,
+        description="Calls of the packaged model at once in one executor; 0: parser processes embed what they cut.",
+    )
     max_index_writers: Positive = Field(1, description="Tasks that write to the index at once in one executor.")
     heartbeat_s: PositiveFloat = Field(1.0, description="Seconds between two heartbeats.")
     lease_s: PositiveFloat = Field(15.0, description="How long a claim holds without being renewed.")
@@ -180,7 +184,7 @@ class TaskSettings(_Section):
     backoff_max_s: PositiveFloat = Field(60.0, description="Longest wait between two attempts.")
     outage_patience_s: PositiveFloat = Field(3600.0, description="How long a task waits for a server that is away.")
     task_page_size: Positive = Field(
-        12, description="Pages of a PDF in one task, of a long one up to three times as many; a document may say so."
+        12, description="Pages of a PDF in one task, of a long one up to five times as many; a document may say so."
     )
     task_row_size: Positive = Field(5000, description="Rows of a sheet in one task.")
     max_backlog: Positive = Field(200_000, description="Waiting tasks past which a parse is refused with 429.")

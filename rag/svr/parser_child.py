@@ -1,5 +1,6 @@
 """The parser process: `python -m rag.svr.parser_child`. Reads requests on stdin, answers on stdout, and does
-in its own address space what may crash, hang or eat memory: opening files, cutting chunks, making terms.
+in its own address space what may crash, hang or eat memory: opening files, cutting chunks, making terms; and vectors,
+where the packaged model makes them.
 
 Dies with the executor that started it. Which process gets what, and when one is killed, is the pool's."""
 
@@ -13,7 +14,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +25,7 @@ from common.process import die_with_parent, stand_back
 from common.settings import EmbeddingSettings
 from rag.flow.chunk import Chunk
 from rag.flow.chunker import Chunker
+from rag.flow.file_name import weighted, words_of_name
 from rag.flow.methods import PAGE_BY_PAGE
 from rag.flow.searched import searched_text
 from rag.flow.split import range_text
@@ -33,6 +35,7 @@ from rag.parser.blocks import Block, Cell
 from rag.svr.parser_protocol import (
     HEADER_BYTES,
     Failed,
+    NamedFile,
     Parse,
     ParseBlocks,
     Parsed,
@@ -47,7 +50,7 @@ from rag.svr.parser_protocol import (
     decode_request,
     encode,
 )
-from rag.utils.embedder import load_tokenizer
+from rag.utils.embedder import Embedder, PackagedEmbedder, load_tokenizer
 from rag.utils.terms import analyse
 
 PART_CHUNKS = 1000
@@ -88,8 +91,10 @@ class _Teller:
 class Worker:
     """Answers requests, one at a time."""
 
-    def __init__(self, count: CountTokens, memory_mb: int, send: Send) -> None:
+    def __init__(self, count: CountTokens, memory_mb: int, send: Send, embedder: Embedder | None = None) -> None:
+        """Without an embedder, chunks come without vectors."""
         self._count = count
+        self._embedder = embedder
         self._memory_mb = memory_mb
         self._send = send
 
@@ -133,24 +138,43 @@ class Worker:
         if isinstance(request, ParseBlocks):
             sound = _kept(sound, read)
         chunks = chunker.chunk(teller.telling(sound))
-        parsed: list[ParsedChunk] = []
+        gathered: list[Chunk] = []
         for chunk in chunks:
-            parsed.append(_with_terms(chunk))
-            if len(parsed) >= PART_CHUNKS:
-                self._send(Part(parsed, read))
-                parsed = []
+            gathered.append(_storable_chunk(chunk))
+            if len(gathered) >= PART_CHUNKS:
+                self._send(Part(self._searchable(gathered, request.named), read))
+                gathered = []
                 read.clear()
-        return Parsed(parsed, read)
+        return Parsed(self._searchable(gathered, request.named), read)
+
+    def _searchable(self, chunks: Sequence[Chunk], named: NamedFile | None) -> list[ParsedChunk]:
+        """With terms and vectors, but for parents."""
+        texts = [searched_text(chunk.text, chunk.headings) for chunk in chunks if not chunk.is_parent]
+        made = zip(texts, self._vectors(texts, named), strict=True)
+        found = []
+        for chunk in chunks:
+            text, vector = ("", b"") if chunk.is_parent else next(made)
+            found.append(ParsedChunk(**msgspec.structs.asdict(chunk), terms=" ".join(analyse(text)), vector=vector))
+        return found
+
+    def _vectors(self, texts: list[str], named: NamedFile | None) -> Iterable[bytes]:
+        if self._embedder is None:
+            return [b""] * len(texts)
+        if named is None:
+            return (row.tobytes() for row in self._embedder.embed(texts))
+        found = self._embedder.embed([words_of_name(named.name), *texts])
+        return (row.tobytes() for row in weighted(found[1:], found[0], named.weight))
 
 
-def _with_terms(chunk: Chunk) -> ParsedChunk:
+def _storable_chunk(chunk: Chunk) -> Chunk:
     """A delimiter may have cut between two halves of a letter."""
-    fields = msgspec.structs.asdict(chunk)
-    fields["text"] = _storable(chunk.text)
-    fields["headings"] = tuple(_storable(heading) for heading in chunk.headings)
-    fields["tags"] = tuple(_storable(tag) for tag in chunk.tags)
-    fields["contents"] = tuple(msgspec.structs.replace(each, title=_storable(each.title)) for each in chunk.contents)
-    return ParsedChunk(**fields, terms=" ".join(analyse(searched_text(fields["text"], fields["headings"]))))
+    return msgspec.structs.replace(
+        chunk,
+        text=_storable(chunk.text),
+        headings=tuple(_storable(heading) for heading in chunk.headings),
+        tags=tuple(_storable(tag) for tag in chunk.tags),
+        contents=tuple(msgspec.structs.replace(each, title=_storable(each.title)) for each in chunk.contents),
+    )
 
 
 def _kept(blocks: Iterable[Block], read: list[Block]) -> Iterator[Block]:
@@ -190,15 +214,17 @@ def main() -> None:
         outbox.write(encode(reply))
         outbox.flush()
 
+    settings = EmbeddingSettings(
+        model=options.model, model_dir=options.model_dir, tokenizer_file=options.tokenizer_file
+    )
     try:
-        tokenizer = load_tokenizer(
-            EmbeddingSettings(model=options.model, model_dir=options.model_dir, tokenizer_file=options.tokenizer_file)
-        )
+        embedder = PackagedEmbedder(settings) if options.embeds else None
+        count = token_counter(embedder.tokenizer if embedder else load_tokenizer(settings))
     except PagemillError as exc:
         send(Failed(exc.code, exc.public_message))
         return
     send(Ready())
-    serve(inbox, Worker(token_counter(tokenizer), options.memory_mb, send).answer)
+    serve(inbox, Worker(count, options.memory_mb, send, embedder).answer)
 
 
 def _options() -> argparse.Namespace:
@@ -208,6 +234,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--model", required=True, help="embedding model whose tokens are counted")
     parser.add_argument("--model-dir", default="", help="folder of the model's files")
     parser.add_argument("--tokenizer-file", default="", help="file of another tokenizer that counts")
+    parser.add_argument("--embeds", action="store_true", help="give chunks their vectors, by the packaged model")
     parser.add_argument("--quiet", action="store_true", help="print nothing: errors go to whoever asked")
     return parser.parse_args()
 

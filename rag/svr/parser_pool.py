@@ -22,6 +22,7 @@ from rag.parser.blocks import PLAIN, Block, Profile, ReadOptions
 from rag.svr.parser_process import BadFrame, Disconnected, ParserProcess
 from rag.svr.parser_protocol import (
     Failed,
+    NamedFile,
     Parse,
     Parsed,
     ParsedChunk,
@@ -33,6 +34,7 @@ from rag.svr.parser_protocol import (
     Request,
 )
 from rag.svr.scratch import Scratch, remove
+from rag.utils.embedders import embeds_where_parsed
 
 log = logging.getLogger(__name__)
 OnProgress = Callable[[int], None]
@@ -43,7 +45,10 @@ _STARTS = 3
 
 @dataclass(frozen=True)
 class Config:
+    """`embeds`: chunks come with their vectors, by the packaged model."""
+
     embedding: EmbeddingSettings
+    embeds: bool = False
     max_parsers: int = 1
     timeout_s: float = 300.0
     memory_mb: int = 4096
@@ -54,6 +59,7 @@ class Config:
     def of(cls, settings: Settings) -> Config:
         return cls(
             embedding=settings.embedding,
+            embeds=embeds_where_parsed(settings),
             max_parsers=settings.executor.max_parsers,
             timeout_s=settings.parser.timeout_s,
             memory_mb=settings.parser.memory_mb,
@@ -70,6 +76,7 @@ class ParseJob:
     to_unit: int
     settings: ChunkSettings
     options: ReadOptions = PLAIN
+    named: NamedFile | None = None
 
 
 class _Child:
@@ -146,7 +153,9 @@ class ParserPool:
 
         Raises a DocumentError, ParserLost or AttemptFailed."""
         where = range_text(job.profile.unit, job.from_unit, job.to_unit)
-        request = Parse(str(path.absolute()), job.profile, job.from_unit, job.to_unit, job.settings, job.options)
+        request = Parse(
+            str(path.absolute()), job.profile, job.from_unit, job.to_unit, job.settings, job.options, job.named
+        )
         reply = await self._ask(request, path, where, on_progress, timeout_s)
         if not isinstance(reply, Parsed):
             raise ParserLost(f"the parser process gave a wrong answer on {where}")
@@ -252,6 +261,7 @@ class ParserPool:
             *("--memory-mb", str(self._config.memory_mb)),
             *("--model", embedding.model, "--model-dir", embedding.model_dir),
             *("--tokenizer-file", embedding.tokenizer_file),
+            *(("--embeds",) if self._config.embeds else ()),
         ]
 
 

@@ -15,15 +15,24 @@ MAX_FRAME_BYTES = 256 << 20
 
 
 class ParsedChunk(Chunk, frozen=True):
-    """A chunk with its search terms, made where CPU time is cheap."""
+    """A chunk with its search terms and, where this process embeds, its vector: the bytes of as many float32. They are
+    made where the text is. A parent has neither, as it is not searched."""
 
     terms: str = ""
+    vector: bytes = b""
 
 
 class Prepare(msgspec.Struct, frozen=True, tag="prepare"):
     path: str
     name: str
     options: ReadOptions = PLAIN
+
+
+class NamedFile(msgspec.Struct, frozen=True):
+    """A file whose name counts in the vectors of its chunks."""
+
+    name: str
+    weight: float
 
 
 class Parse(msgspec.Struct, frozen=True, tag="parse"):
@@ -33,6 +42,7 @@ class Parse(msgspec.Struct, frozen=True, tag="parse"):
     to_unit: int
     settings: ChunkSettings
     options: ReadOptions = PLAIN
+    named: NamedFile | None = None
 
 
 class ParseBlocks(Parse, frozen=True, tag="parse_blocks"):

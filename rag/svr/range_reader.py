@@ -139,7 +139,7 @@ async def _read_piece(
     beside: _Neighbours,
     on_progress: Callable[[int], None],
 ) -> list[ParsedChunk]:
-    part = ParseJob(job.profile, piece.first, piece.last, job.settings, beside.options(piece))
+    part = ParseJob(job.profile, piece.first, piece.last, job.settings, beside.options(piece), job.named)
     share = (piece.last - piece.first) / max(1, job.to_unit - job.from_unit)
     least_s = _LEAST_SCANNED_S if job.profile.scanned else _LEAST_TIMEOUT_S
     timeout_s = max(min(least_s, parsers.timeout_s), parsers.timeout_s * share)

@@ -7,19 +7,24 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import trio
 
 from api.db.services.task_requests import (
     ClaimedTask,
+    Continued,
     Ending,
     Fail,
+    FinishPrepare,
+    FinishRange,
     GiveBack,
+    GoOn,
     Progress,
     Renew,
 )
 from common.errors import LeaseLost, Outage, PagemillError
+from common.ids import new_token
 from common.settings import ExecutorSettings, TaskSettings
 from common.task_state import TaskState, TaskType
 from rag.svr.fence import Fence, steady_s
@@ -37,8 +42,11 @@ _MOST_FINISHING = 64
 
 @dataclass(frozen=True)
 class RunningConfig:
+    """`owner` is whose claims these are."""
+
     executor: ExecutorSettings
     tasks: TaskSettings
+    owner: str
 
 
 class RunningTasks:
@@ -53,6 +61,7 @@ class RunningTasks:
         self._slots = slots
         self._nursery = nursery
         self._works: dict[str, Work] = {}
+        self._closing = False
         self._draining = False
         self._finishing = 0
         self._idle = trio.Event()
@@ -121,6 +130,7 @@ class RunningTasks:
 
     async def drain(self) -> None:
         """Let work end within the grace, then give the rest back; nothing is counted against it."""
+        self._closing = True
         with trio.move_on_after(self._config.executor.drain_grace_s):
             await self._wait_idle()
         self._draining = True
@@ -160,7 +170,10 @@ class RunningTasks:
         """Tell the rows how the task ended, again and again while they are away and the lease holds."""
         work.stage = "finishing"
         delay_s = 0.1
+        if isinstance(ending, FinishRange | FinishPrepare) and not (self._closing or self._slots.is_held):
+            ending = replace(ending, go_on=GoOn(self._config.owner, new_token()))
         while True:
+            sent_s = steady_s()
             try:
                 work.fence.check()
                 state = await self._rows.ask(ending)
@@ -176,12 +189,15 @@ class RunningTasks:
                 if isinstance(ending, Fail):
                     return  # not even that: its lease will tell
                 ending = Fail(work.task.held, exc.code, "the database refused its result; the log says why")
+        if isinstance(state, Continued):
+            self._slots.take(1)
+            self.start([state.task], sent_s)
         self._count(work.task, ending, state)
 
     def _count(self, task: ClaimedTask, ending: Ending, state: object) -> None:
         if state is None:
             self.counts["cancelled"] += 1
-        elif state is TaskState.DONE:
+        elif state is TaskState.DONE or isinstance(state, Continued):
             self.counts["done"] += 1
         elif state is TaskState.FAIL:
             self.counts["failed"] += 1

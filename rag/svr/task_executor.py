@@ -89,7 +89,7 @@ class Executor:
             rows_thread = RowsThread(tasks, trio.lowlevel.current_trio_token(), partial(self._crash, nursery))
             slots = Slots(settings.executor.max_concurrent_tasks)
             slots.hold(True)  # until it is known what operators want of this executor
-            config = RunningConfig(settings.executor, settings.tasks)
+            config = RunningConfig(settings.executor, settings.tasks, self._owner)
             running = RunningTasks(config, parts, rows_thread, slots, nursery)
             reader = MessageReader(messages, outbox, rows_thread, slots, self._owner, running.start)
             with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+import numpy as np
 import trio
 
 from api.db.services.task_plan import ModelTraits, PlannedFile, chunk_settings, plan_ranges, read_options
@@ -39,7 +40,7 @@ from rag.svr.embedding_line import EmbeddingLine
 from rag.svr.fair_line import FairLine
 from rag.svr.fence import Fence
 from rag.svr.parser_pool import ParseJob, ParserPool
-from rag.svr.parser_protocol import ParsedChunk
+from rag.svr.parser_protocol import NamedFile, ParsedChunk
 from rag.svr.range_reader import read_range
 from rag.utils.doc_index import ChunkRecord, DocIndex, Scope, Vectors
 from rag.utils.embedder import Embedder
@@ -160,6 +161,7 @@ async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, 
         to_unit=pages.to_page,
         settings=chunk_settings(task.chunk_method, config, parts.embedder.max_tokens),
         options=read_options(config),
+        named=NamedFile(task.file_name, name_weight(config)) if name_weight(config) else None,
     )
     skip_bad = (config.get("on_bad_page") or parts.on_bad_page) == "skip"
 
@@ -244,15 +246,19 @@ async def _write(work: Work, parts: WorkerParts, records: Sequence[ChunkRecord],
 
 
 async def _embed_and_write(work: Work, parts: WorkerParts, chunks: Sequence[_Findable], first: int) -> int:
-    texts = [searched_text(found.chunk.text, found.chunk.headings) for found in chunks]
     with work.during("embedding"):
-        vectors = await _embed(work.task, parts, texts)
+        vectors = await _vectors(work.task, parts, chunks)
     records = [_record(work.task, first + offset, found) for offset, found in enumerate(chunks)]
     with work.during("indexing"):
         return await _write(work, parts, records, vectors)
 
 
-async def _embed(task: ClaimedTask, parts: WorkerParts, texts: list[str]) -> Vectors:
+async def _vectors(task: ClaimedTask, parts: WorkerParts, chunks: Sequence[_Findable]) -> Vectors:
+    """Those that the chunks came with, or else made together with those of other tasks."""
+    if all(found.chunk.vector for found in chunks):
+        brought = b"".join([found.chunk.vector for found in chunks])
+        return np.frombuffer(brought, np.float32).reshape(len(chunks), -1)
+    texts = [searched_text(found.chunk.text, found.chunk.headings) for found in chunks]
     weight = name_weight(json.loads(task.parser_config))
     if not weight:
         return await parts.embedding.embed(task.tenant_id, texts)
@@ -342,5 +348,8 @@ async def _fetched(work: Work, parts: WorkerParts) -> AsyncIterator[Path]:
     try:
         yield path
     finally:
-        with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(place.__exit__, None, None, None)
+        if parts.store.has_paths:
+            place.__exit__(None, None, None)
+        else:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(place.__exit__, None, None, None)

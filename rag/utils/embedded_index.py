@@ -18,7 +18,7 @@ from rag.utils import embedded_reads as reads
 from rag.utils import embedded_writes as writes
 from rag.utils.doc_index import ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.embedded_bell import ring
-from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark
+from rag.utils.embedded_folder import NO_MARK, Folder, Mark, mark_stamp, read_mark
 from rag.utils.embedded_search import Searches
 from rag.utils.embedded_text import TextReader
 from rag.utils.embedded_view import TextView
@@ -29,6 +29,7 @@ _SEARCH_PATIENCE_S = 5.0
 # How long a rebuild of the text half is watched: it makes about ten thousand chunks a second.
 _REBUILD_PATIENCE_S = 600.0
 _POLL_S = 0.005
+_LONGEST_POLL_S = 0.03
 Hits = list[Hit]
 Names = list[str]
 Records = list[ChunkRecord]
@@ -116,10 +117,14 @@ class EmbeddedIndex:
             if not self._passed(read_mark(self._folder), sequence):
                 with self._database.reading():  # waiting for a folder that can't be used would be for nothing
                     ring(self._folder, awaited=True)
+            pause_s, stamp = _POLL_S, mark_stamp(self._folder)
             while not self._passed(read_mark(self._folder), sequence):
-                if time.monotonic() >= deadline:
-                    return False
-                time.sleep(_POLL_S)
+                while (newer := mark_stamp(self._folder)) == stamp:
+                    if time.monotonic() >= deadline:
+                        return False
+                    time.sleep(pause_s)
+                    pause_s = min(pause_s * 1.5, _LONGEST_POLL_S)
+                stamp = newer
         self.make_durable(sequence)
         return True
 

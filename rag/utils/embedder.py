@@ -1,8 +1,8 @@
-"""Embedding: the contract, what counts a model's tokens, and the packaged static model (potion-base-8M, read by
-model2vec). Models behind an endpoint are in endpoint_embedder.py; which of the two is in use is told by embedders.py.
+"""Embedding: the contract, what counts a model's tokens, and the packaged static model (potion-base-8M). Models behind
+an endpoint are in endpoint_embedder.py; which of the two is in use is told by embedders.py.
 
 The packaged weights come out of a package (tools/fetch_model.py), are checked against their SHA-256 when they are
-loaded, and stay in the process."""
+loaded, and stay in the process; those of a machine share the memory they stand in."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from rag.utils.word_average import WordAverage
 POTION = "potion-base-8M"
 POTION_WEIGHTS_SHA256 = "f65d0f325faadc1e121c319e2faa41170d3fa07d8c89abd48ca5358d9a223de2"
 POTION_DIMENSION = 256
+_UNKNOWN = "[UNK]"
 # A static model averages its tokens: nothing forces a limit. This one keeps an average meaningful.
 POTION_MAX_TOKENS = 2048
 _ENDPOINT_FACTORY = "OpenAI-API-Compatible"
@@ -104,15 +105,21 @@ class PackagedEmbedder:
         if found != POTION_WEIGHTS_SHA256:
             raise SettingsError(f"{weights} is not the expected model (SHA-256 {found}); run `make install` again")
         _bound_threads(settings.threads)
-        from model2vec import StaticModel  # half a second of imports: only processes that embed pay it
-
-        model = StaticModel.from_pretrained(folder)
-        self._words = WordAverage(load_tokenizer(settings), model.embedding, model.unk_token_id, self.max_tokens)
+        self.tokenizer = load_tokenizer(settings)
+        unknown = self.tokenizer.token_to_id(_UNKNOWN)
+        self._words = WordAverage(self.tokenizer, _mapped(weights), unknown, self.max_tokens)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         return self._words.embed(texts)
+
+
+def _mapped(weights: Path) -> Vectors:
+    """The vectors of all tokens: the only table of the file, behind a header whose length stands first."""
+    with weights.open("rb") as file:
+        header = 8 + int.from_bytes(file.read(8), "little")
+    return np.asarray(np.memmap(weights, np.float32, "r", header)).reshape(-1, POTION_DIMENSION)
 
 
 def _bound_threads(threads: int) -> None:

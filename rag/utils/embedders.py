@@ -21,11 +21,17 @@ def embedder_name(settings: EmbeddingSettings) -> str:
     return endpoint_name(settings) if settings.url else PackagedEmbedder.name
 
 
+def embeds_where_parsed(settings: Settings) -> bool:
+    """Whether parser processes give chunks their vectors: the packaged model needs nothing but a core, and the text is
+    there."""
+    return not settings.embedding.url and not settings.executor.max_embedders
+
+
 def calls_at_once(settings: Settings) -> int:
     """How many calls an executor has under way: an endpoint is waited for, the packaged model needs a core."""
     if settings.embedding.url:
         return settings.embedding.max_concurrent_requests
-    return settings.executor.max_embedders
+    return max(1, settings.executor.max_embedders)
 
 
 def open_cache(settings: Settings) -> EmbeddingCache | None:

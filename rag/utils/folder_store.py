@@ -22,6 +22,8 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class FolderStore:
+    has_paths = True
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._incoming = folder / "incoming"

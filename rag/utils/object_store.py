@@ -30,6 +30,10 @@ class Upload(Protocol):
 
 
 class ObjectStore(Protocol):
+    """`has_paths` tells that files have local paths of their own: leaving the context of one costs nothing."""
+
+    has_paths: bool
+
     def begin_upload(self) -> Upload: ...
 
     def open(self, tenant_id: str, digest: str) -> IO[bytes]:

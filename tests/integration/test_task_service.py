@@ -14,12 +14,15 @@ from api.db.services.task_requests import (
     BadRange,
     Claim,
     ClaimedTask,
+    Continued,
     Fail,
     FinishDocument,
     FinishPrepare,
     FinishRange,
     GiveBack,
+    GoOn,
     Held,
+    NewRange,
     Progress,
     Renew,
     Written,
@@ -126,6 +129,59 @@ def test_a_known_file_is_split_at_once_and_the_old_generation_becomes_stale(worl
     (line,) = StaleService(world.rows).due(10)
     assert (line.scope.document_id, line.scope.generation, line.scope.claim) == (doc_id, 1, None)
     assert Knowledgebase.get_by_id(world.kb_id).chunk_count == 4
+
+
+def test_who_prepares_goes_on_with_the_first_range_and_who_reads_the_last_with_the_finish(world: World) -> None:
+    doc_id = world.document()
+    world.parsing.start([doc_id])
+    (prepare,) = world.claim_all(doc_id)
+    rings = len(world.rings)
+    ending = FinishPrepare(
+        prepare.held, PROFILE, (NewRange(0, 12, "d0"), NewRange(12, 24, "d1")), go_on=GoOn("e1:a", "second")
+    )
+    (ended,) = world.tasks.apply([ending])
+    assert isinstance(ended, Continued)
+    first = ended.task
+    assert (first.task_type, first.from_page, first.token, first.claim_no) == (TaskType.RANGE, 0, "second", 1)
+    assert (Task.get_by_id(first.id).state, Task.get_by_id(first.id).owner) == (TaskState.RUNNING, "e1:a")
+    assert len(world.rings) == rings + 1  # the other range waits to be published
+    assert world.tasks.apply([ending]) == [Continued(first)]  # the reply was lost
+    (other,) = world.claim_all(doc_id)
+    rings = len(world.rings)
+    assert world.finish(first) is TaskState.DONE
+    (ended,) = world.tasks.apply([FinishRange(other.held, Written(2, 20, 3), go_on=GoOn("e1:a", "third"))])
+    assert isinstance(ended, Continued)
+    assert (ended.task.task_type, ended.task.index_seq, ended.task.token) == (TaskType.FINISH, 7, "third")
+    assert len(world.rings) == rings  # nothing waits
+    assert [event.kind for event in TaskEvent.select().where(TaskEvent.task_id == ended.task.id)] == ["claim"]
+    assert world.tasks.apply([FinishDocument(ended.task.held, 7)]) == [TaskState.DONE]
+    assert world.doc(doc_id).run == DocumentRun.DONE
+
+
+def test_of_two_that_read_the_last_ranges_in_one_batch_one_goes_on(world: World) -> None:
+    _, ranges = world.started(2)
+    claimed = world.claim(*ranges)
+    endings = [
+        FinishRange(task.held, Written(1, 10, 1), go_on=GoOn("e1:a", f"next{place}"))
+        for place, task in enumerate(claimed)
+    ]
+    first, second = world.tasks.apply(endings)
+    assert isinstance(first, Continued)
+    assert (first.task.task_type, second) == (TaskType.FINISH, TaskState.DONE)
+
+
+def test_nobody_goes_on_with_a_paused_or_stopped_document(world: World) -> None:
+    doc_id, ranges = world.started(1)
+    (task,) = world.claim(*ranges)
+    world.control.pause([doc_id])
+    go_on = GoOn("e1:a", new_token())
+    assert world.tasks.apply([FinishRange(task.held, Written(1, 10, 1), go_on=go_on)]) == [TaskState.DONE]
+    finish = Task.get(Task.doc_id == doc_id, Task.task_type == TaskType.FINISH)
+    assert finish.state == TaskState.PAUSED
+    stopped_id, ranges = world.started(1)
+    (task,) = world.claim(*ranges)
+    world.parsing.stop([stopped_id])
+    assert world.tasks.apply([FinishRange(task.held, Written(1, 10, 1), go_on=go_on)]) == [None]
 
 
 def test_a_second_parse_while_one_runs_is_refused(world: World) -> None:

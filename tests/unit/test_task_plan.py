@@ -25,10 +25,11 @@ def test_twelve_pages_a_task_unless_the_document_says_otherwise() -> None:
     assert ranges_of(pages(30), task_page_size=20) == [(0, 20), (20, 30)]
 
 
-def test_a_long_document_has_larger_ranges_but_at_least_four() -> None:
+def test_a_long_document_has_larger_ranges_but_at_least_two() -> None:
     assert ranges_of(pages(48)) == [(0, 12), (12, 24), (24, 36), (36, 48)]
-    assert ranges_of(pages(100)) == [(0, 25), (25, 50), (50, 75), (75, 100)]
-    assert ranges_of(pages(1000))[:2] == [(0, 36), (36, 72)]
+    assert ranges_of(pages(49)) == [(0, 25), (25, 49)]
+    assert ranges_of(pages(100)) == [(0, 50), (50, 100)]
+    assert ranges_of(pages(1000))[:2] == [(0, 60), (60, 120)]
     assert ranges_of(pages(1000), task_page_size=12)[:2] == [(0, 12), (12, 24)]
 
 

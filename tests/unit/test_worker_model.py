@@ -27,6 +27,7 @@ class OneFile:
 
     path: Path
     fetched: list[str] = field(default_factory=list)
+    has_paths = True
 
     @contextmanager
     def local_path(self, tenant_id: str, digest: str) -> Iterator[Path]:

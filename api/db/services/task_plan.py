@@ -22,9 +22,9 @@ from rag.utils.embedder import Embedder
 _SCANNED_PAGES = 2
 # A mail with its attachments takes as long as a hundred rows of a sheet.
 _MAILS = 500
-# A range may be so many times as large as asked for, as long as the document has so many ranges.
-_TIMES_AS_LARGE = 3
-_LEAST_RANGES = 4
+# In a document of more ranges than so many, one may be so many times as large as asked for, as long as there are two.
+_FEW_RANGES = 4
+_TIMES_AS_LARGE = 5
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,13 @@ def _options_of(options: ReadOptions, profile: Profile, first: int, last: int) -
 
 def page_size(profile: Profile, settings: TaskSettings) -> int:
     """Fewer pages where reading one takes seconds: they are read side by side, and a loss costs little. More where the
-    document is long: a task of a few hundredths of a second costs more than it spreads."""
+    document is long: a page of text takes a millisecond or two, and a task must be worth its claim."""
     size = settings.task_page_size
     if profile.scanned >= MANY_SCANNED:
         return min(size, _SCANNED_PAGES)
-    return min(size * _TIMES_AS_LARGE, max(size, -(-profile.units // _LEAST_RANGES)))
+    if profile.units <= size * _FEW_RANGES:
+        return size
+    return min(size * _TIMES_AS_LARGE, -(-profile.units // 2))
 
 
 def _row_size(profile: Profile, settings: TaskSettings) -> int:

@@ -126,10 +126,20 @@ class Written:
 
 
 @dataclass(frozen=True)
+class GoOn:
+    """Whoever ends a task takes what follows from it in the same transaction, under a token of its own: the first of
+    the ranges it found, or the finish of the document whose last range it read. So these need no message."""
+
+    owner: str
+    token: str
+
+
+@dataclass(frozen=True)
 class FinishRange:
     held: Held
     written: Written
     stages: Mapping[str, float] = field(default_factory=dict)
+    go_on: GoOn | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +158,7 @@ class FinishPrepare:
     ranges: tuple[NewRange, ...]
     written: Written | None = None
     stages: Mapping[str, float] = field(default_factory=dict)
+    go_on: GoOn | None = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +185,13 @@ class Fail:
     held: Held
     error_code: str
     message: str
+
+
+@dataclass(frozen=True)
+class Continued:
+    """The answer to an ending that is DONE, and went on."""
+
+    task: ClaimedTask
 
 
 Ending = FinishRange | FinishPrepare | FinishDocument | GiveBack | Fail

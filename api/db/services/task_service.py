@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -19,6 +19,7 @@ from api.db.services.tally_service import Tally
 from api.db.services.task_requests import (
     Claim,
     ClaimedTask,
+    Continued,
     Ending,
     Fail,
     FinishDocument,
@@ -41,7 +42,8 @@ from rag.parser.blocks import Unit
 # The error code of a task that was taken from an executor that is gone.
 EXECUTOR_LOST = "executor_lost"
 
-Answer = list[ClaimedTask] | set[str] | TaskState | None
+Ended = TaskState | Continued | None
+Answer = list[ClaimedTask] | set[str] | Ended
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class TaskService:
     def apply(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer all requests in one transaction, or none; renewals in one of their own before.
 
-        A claim answers the tasks it got, a renewal the ids still held, an ending the task's new state, or None where
-        the claim it speaks for no longer holds."""
+        A claim answers the tasks it got, a renewal the ids still held, an ending the task's new state (Continued: DONE,
+        and the next one taken), or None where the claim it speaks for no longer holds."""
         renewals = [r for r in requests if isinstance(r, Renew)]
         others = [r for r in requests if not isinstance(r, Renew)]
         try:
@@ -126,14 +128,16 @@ class TaskService:
         task_sql.add_events(self._rows, events)
         return claimed
 
-    def _end(self, endings: Sequence[Ending]) -> tuple[dict[Held, TaskState | None], bool]:
+    def _end(self, endings: Sequence[Ending]) -> tuple[dict[Held, Ended], bool]:
         """Every transition out of RUNNING that executors asked for; a claim that no longer holds gets None.
 
         Also tells whether tasks wait to be published now."""
         if not endings:
             return {}, False
         tasks = task_sql.lock_tasks(self._rows, [e.held.task_id for e in endings])
-        answers: dict[Held, TaskState | None] = {}
+        answers: dict[Held, Ended] = {}
+        following: dict[str, str] = {}
+        before: set[Held] = set()
         finished: list[tuple[TaskRow, Written]] = []
         flips: list[tuple[TaskRow, int]] = []
         events: list[Event] = []
@@ -144,6 +148,7 @@ class TaskService:
             task = tasks.get(ending.held.task_id)
             if task is None or not task.is_held_by(ending.held):
                 answers[ending.held] = _already(task, ending)
+                before.add(ending.held)
                 continue
             if isinstance(ending, FinishRange):
                 finished.append((task, ending.written))
@@ -154,7 +159,7 @@ class TaskService:
                 digest = ending.ranges[0].digest if ending.written and ending.ranges else ""
                 finished.append((msgspec.structs.replace(task, digest=digest), ending.written or Written()))
                 events.append(task.event("prepared", detail=ending.stages))
-                self._insert_ranges(task, ending)
+                following |= self._insert_ranges(task, ending)
                 answers[ending.held] = TaskState.DONE
             elif isinstance(ending, FinishDocument):
                 flips.append((task, ending.visible_seq))
@@ -169,21 +174,52 @@ class TaskService:
         task_sql.finish(self._rows, [*finished, *((task, Written()) for task, _ in flips)])
         self._count(finished, endings)
         self._tell(events, [written for _, written in finished])
-        closed = self._end_ranges(touched)
+        following |= self._end_ranges(touched)
+        answers |= self._go_on(endings, answers, following, before)
         split = any(isinstance(e, FinishPrepare) and e.written is None for e in endings)
-        return answers, closed or split or TaskState.PENDING in answers.values()
+        return answers, bool(following) or split or TaskState.PENDING in answers.values()
 
-    def _insert_ranges(self, task: TaskRow, ending: FinishPrepare) -> None:
+    def _go_on(
+        self,
+        endings: Sequence[Ending],
+        answers: Mapping[Held, Ended],
+        following: dict[str, str],
+        before: Collection[Held],
+    ) -> dict[Held, Continued]:
+        """Claim for those who ended a task what follows from it, by document in `following`; what is claimed leaves it.
+        Those who ended theirs `before`, and only the reply was lost, may have taken it then, under the same token."""
+        taken: dict[Held, Continued] = {}
+        for ending in endings:
+            go_on = ending.go_on if isinstance(ending, FinishRange | FinishPrepare) else None
+            if go_on is None or ending.held in taken or answers[ending.held] is not TaskState.DONE:
+                continue
+            doc_id = ending.held.document_id
+            if doc_id in following:
+                ids = [following[doc_id]]
+            else:
+                ids = self._held_under(doc_id, go_on.token) if ending.held in before else []
+            for task in self._claim(Claim(tuple(ids), go_on.owner, go_on.token)):
+                taken[ending.held] = Continued(task)
+                following.pop(doc_id, None)
+        return taken
+
+    def _held_under(self, doc_id: str, token: str) -> list[str]:
+        found = self._rows.rows("SELECT id FROM task WHERE doc_id = ? AND claim_token = ?", (doc_id, token))
+        return [str(row[0]) for row in found]
+
+    def _insert_ranges(self, task: TaskRow, ending: FinishPrepare) -> dict[str, str]:
+        """The first of them by document, where it has several."""
         document_sql.set_profile(self._rows, task.doc_id, task.generation, json.dumps(ending.profile))
         if ending.written is not None:
             # What it read is named like any other range: the next parse sees that nothing has changed.
             digest = ending.ranges[0].digest if ending.ranges else ""
             self._rows.execute("UPDATE task SET digest = ? WHERE id = ?", (digest, task.id))
-            return
+            return {}
         key = document_sql.key_of(self._rows, task.doc_id)
-        task_sql.insert_tasks(self._rows, key, TaskType.RANGE, ending.ranges, self._rows.clock())
+        ids = task_sql.insert_tasks(self._rows, key, TaskType.RANGE, ending.ranges, self._rows.clock())
         task_control.pause_if_paused(self._rows, task.doc_id)
         document_sql.add_tasks(self._rows, task.doc_id, task.generation, len(ending.ranges))
+        return {task.doc_id: ids[0]}
 
     def _count(self, finished: Sequence[tuple[TaskRow, Written]], endings: Sequence[Ending]) -> None:
         """Bring the documents' counters after the ranges that just ended, one UPDATE a document."""
@@ -275,15 +311,15 @@ class TaskService:
         events.append(task.event("fail", code, message))
         return TaskState.FAIL
 
-    def _end_ranges(self, doc_ids: Iterable[str]) -> bool:
-        """Whoever ended a document's last open range inserts its finish task. True where there was one."""
-        ended = document_sql.all_ranges_ended(self._rows, sorted(doc_ids))
-        for key in ended:
+    def _end_ranges(self, doc_ids: Iterable[str]) -> dict[str, str]:
+        """Whoever ended a document's last open range inserts its finish task. Their ids by document."""
+        inserted: dict[str, str] = {}
+        for key in document_sql.all_ranges_ended(self._rows, sorted(doc_ids)):
             document_sql.close_ranges(self._rows, key.doc_id, key.generation)
-            whole = document_sql.WHOLE_DOCUMENT
-            task_sql.insert_tasks(self._rows, key, TaskType.FINISH, [whole], self._rows.clock())
+            whole = [document_sql.WHOLE_DOCUMENT]
+            (inserted[key.doc_id],) = task_sql.insert_tasks(self._rows, key, TaskType.FINISH, whole, self._rows.clock())
             task_control.pause_if_paused(self._rows, key.doc_id)
-        return bool(ended)
+        return inserted
 
     def _lose(self, condition: str, params: Sequence[object], why: str) -> int:
         if not self._rows.read(self._find_running, condition, params):

@@ -8,6 +8,7 @@ from api.apps.services import Services
 from api.db.services.account_service import AccountService
 from api.db.services.chunk_service import ChunkService
 from api.db.services.control_service import ControlService
+from api.db.services.copied_parse import CopiedParse
 from api.db.services.dataset_service import DatasetService
 from api.db.services.document_service import DocumentService
 from api.db.services.failed_service import FailedService
@@ -43,7 +44,14 @@ def connect(settings: Settings) -> Services:
         documents=DocumentService(rows, settings.tasks),
         chunks=ChunkService(rows, index),
         retrieval=RetrievalService(rows, index, embedder, open_reranker(settings.rerank)),
-        parsing=ParseService(rows, settings.tasks, model, bell, UnchangedParse(rows, index, settings.tasks, model)),
+        parsing=ParseService(
+            rows,
+            settings.tasks,
+            model,
+            bell,
+            UnchangedParse(rows, index, settings.tasks, model),
+            CopiedParse(rows, index, settings.tasks, model),
+        ),
         control=ControlService(rows, settings.tasks, bell),
         failed=FailedService(rows),
         answers=IdempotencyService(rows),

@@ -22,6 +22,7 @@ from api.db.models import Document, Task, Tenant, User
 from api.db.services.account_service import AccountService, Caller
 from api.db.services.chunk_service import ChunkService
 from api.db.services.control_service import ControlService
+from api.db.services.copied_parse import CopiedParse
 from api.db.services.dataset_service import DatasetService
 from api.db.services.document_service import DocumentService
 from api.db.services.failed_service import FailedService
@@ -219,7 +220,14 @@ def rest_world(folder: Path, server: ServerSettings | None = None, queue: Queue 
         documents=DocumentService(rows, settings.tasks),
         chunks=ChunkService(rows, index),
         retrieval=RetrievalService(rows, index, model),
-        parsing=ParseService(rows, settings.tasks, traits, bell, UnchangedParse(rows, index, settings.tasks, traits)),
+        parsing=ParseService(
+            rows,
+            settings.tasks,
+            traits,
+            bell,
+            UnchangedParse(rows, index, settings.tasks, traits),
+            CopiedParse(rows, index, settings.tasks, traits),
+        ),
         control=ControlService(rows, settings.tasks, bell),
         failed=FailedService(rows),
         answers=IdempotencyService(rows),

@@ -22,6 +22,7 @@ from common.settings import Settings
 from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
 from rag.utils.embedded_bell import Bell
+from rag.utils.embedded_copies import settle
 from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark, store_mark, try_lock
 from rag.utils.embedded_text import VERSION, TextWriter, remove_others
 
@@ -170,6 +171,7 @@ class Indexer:
 
     def _follow(self) -> int:
         before = self._mark
+        settle(self._database)
         with self._database.reading() as link:
             if not log.fits(link, before):
                 logger.warning("the log does not hold entry %d as it was indexed", before.sequence)
@@ -191,7 +193,7 @@ class Indexer:
             if last.operation == "drop":
                 writer.delete(last.rows.tolist())
             else:
-                first_row, last_row = last.rows.tolist()
+                first_row, last_row = last.span
                 if last.sequence <= self._repeat_to:
                     writer.delete(range(first_row, last_row + 1))
                 writer.add(reads.texts(link, first_row, last_row, last_row - first_row + 1))

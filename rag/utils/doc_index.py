@@ -7,7 +7,7 @@ see" of docs/architecture.md). An outage raises IndexUnavailable; it is never an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -62,6 +62,22 @@ class Scope:
     document_id: str | None = None
     generation: int | None = None
     claim: tuple[int, int] | None = None  # (task_no, claim_no)
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """The chunks of a document's generation are to be another document's of the same tenant as well, as if the claim
+    `claim_no` had written them: with ids of their own, available, born at `created_ms`. `claims` are what the source
+    must hold, by (task_no, claim_no), and `findable` is how far the index is where all of that is found."""
+
+    source: Scope
+    claims: Mapping[tuple[int, int], int]
+    findable: int
+    dataset_id: str
+    document_id: str
+    generation: int
+    claim_no: int
+    created_ms: int
 
 
 @dataclass(frozen=True)
@@ -140,8 +156,12 @@ class Tally:
 
 
 class DocIndex(Protocol):
-    """Thread-safe. Every method raises IndexUnavailable when the index can't answer. All but `search` see every write
+    """`adopts` tells whether `adopt` may ever be true.
+
+    Thread-safe. Every method raises IndexUnavailable when the index can't answer. All but `search` see every write
     that was acknowledged before."""
+
+    adopts: bool
 
     def upsert(self, chunks: Sequence[ChunkRecord], vectors: Vectors) -> int:
         """Write all chunks or none, replacing those of the same tenant with the same id. They are all one tenant's.
@@ -158,6 +178,10 @@ class DocIndex(Protocol):
 
     def read_all(self, scope: Scope) -> tuple[list[ChunkRecord], Vectors]:
         """Every chunk in the scope with its vector, ordered by task and ordinal: to be written again elsewhere."""
+
+    def adopt(self, asked: Adoption) -> bool:
+        """Give a document the chunks of another at once, durably and findable from `findable` on: what is in the source
+        now, whatever becomes of it. False where this can't be done at once: then nothing was done."""
 
     def count(self, scope: Scope) -> int: ...
 

@@ -13,14 +13,16 @@ from pathlib import Path
 
 from common.errors import IndexUnavailable
 from common.settings import IndexSettings
+from rag.utils import embedded_copies as copies
 from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
 from rag.utils import embedded_writes as writes
-from rag.utils.doc_index import ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
+from rag.utils.doc_index import Adoption, ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.embedded_bell import ring
 from rag.utils.embedded_folder import NO_MARK, Folder, Mark, mark_stamp, read_mark
 from rag.utils.embedded_search import Searches
 from rag.utils.embedded_text import TextReader
+from rag.utils.embedded_twins import with_twins
 from rag.utils.embedded_view import TextView
 
 # How long a writer waits for an indexer that is too far behind, and a search for one that is a little behind.
@@ -45,6 +47,8 @@ def _translated() -> Iterator[None]:
 
 class EmbeddedIndex:
     """A DocIndex in a folder. Opens nothing before it is used."""
+
+    adopts = True
 
     def __init__(self, folder: Path, settings: IndexSettings) -> None:
         self._folder = Folder(folder)
@@ -73,33 +77,46 @@ class EmbeddedIndex:
         return sequence
 
     def get(self, tenant_id: str, ids: Sequence[str]) -> list[ChunkRecord]:
-        with _translated(), self._database.reading() as link:
+        with self._reading() as link:
             return reads.get(link, tenant_id, ids)
 
     def read_all(self, scope: Scope) -> tuple[Records, Vectors]:
-        with _translated(), self._database.reading() as link:
+        with self._reading() as link:
             return reads.everything(link, scope)
 
+    def adopt(self, asked: Adoption) -> bool:
+        with _translated():
+            if not self._passed(read_mark(self._folder), asked.findable):
+                return False
+            with self._database.writing() as link:
+                copies.settle_in(link)
+                noted = copies.note(link, asked)
+            if noted:
+                self._database.sync()
+                ring(self._folder)
+        return noted
+
     def count(self, scope: Scope) -> int:
-        with _translated(), self._database.reading() as link:
+        with self._reading() as link:
             return reads.count(link, scope)
 
     def search(self, query: Query, at_least: int = 0) -> Hits:
         """A chunk that is written but not yet in the text index is found by its vector alone, and not by a phrase."""
         with _translated():
+            copies.settle(self._database)
             numbers = self._dataset_numbers(query)
             if not numbers or query.limit < 1 or query.document_ids == ():
                 return []
             # The text half first: what it finds is then in the vector half too, or was deleted since.
             view = self._text_view(at_least) if query.terms else None
-            return self._searches.best(query, numbers, view)
+            return self._searches.best(query, numbers, with_twins(view, self._copies_behind(view, numbers)))
 
     def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
-        with _translated(), self._database.reading() as link:
+        with self._reading() as link:
             return reads.page(link, scope, offset, limit)
 
     def places(self, scope: Scope) -> Sequence[ChunkPlace]:
-        with _translated(), self._database.reading() as link:
+        with self._reading() as link:
             return reads.chunk_places(link, scope)
 
     def make_durable(self, sequence: int) -> None:
@@ -129,7 +146,7 @@ class EmbeddedIndex:
         return True
 
     def tally(self, scope: Scope | None = None) -> Iterator[Tally]:
-        with _translated(), self._database.reading() as link:
+        with self._reading() as link:
             return iter(reads.tally(link, scope))
 
     def outdated(self) -> Names:
@@ -150,6 +167,21 @@ class EmbeddedIndex:
     def close(self) -> None:
         with _translated():
             self._database.close()
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """One view of the file, in which every copy has its rows."""
+        with _translated():
+            copies.settle(self._database)
+            with self._database.reading() as link:
+                yield link
+
+    def _copies_behind(self, view: TextView | None, numbers: Sequence[int]) -> Sequence[log.Entry]:
+        """Those that the text half may not have yet."""
+        if view is None:
+            return []
+        with self._database.reading() as link:
+            return log.copies_after(link, numbers, view.mark.sequence)
 
     def _rebuild_text(self, say: Callable[[str], None]) -> int:
         """Take away the mark: an indexer that finds none begins anew. Searches keep the old half until then."""

@@ -9,7 +9,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,7 +21,7 @@ from common.errors import DatabaseTooNew, IndexUnavailable
 from rag.utils.embedded_folder import Folder, Mark, locked, sync_folder
 
 LOCK_TIMEOUT_S = 10.0
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE dataset(
     number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, dimension INTEGER NOT NULL,
@@ -43,7 +43,16 @@ CREATE TABLE state(
     compacted INTEGER NOT NULL);
 INSERT INTO state VALUES (1, 0, 0, 0);
 """
-Operation = Literal["put", "drop"]
+# What each version has that the one before had not.
+_SINCE = {
+    2: """
+CREATE TABLE copy(
+    number INTEGER PRIMARY KEY, source_dataset INTEGER NOT NULL, source_document TEXT NOT NULL,
+    source_generation INTEGER NOT NULL, dataset INTEGER NOT NULL, document TEXT NOT NULL, generation INTEGER NOT NULL,
+    claim_no INTEGER NOT NULL, created_ms INTEGER NOT NULL);
+""",
+}
+Operation = Literal["put", "drop", "copy"]
 Rows = NDArray[np.int64]
 
 
@@ -64,7 +73,8 @@ NO_EXTRA = Extra()
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the log. A put names its first and last row, which may be gone again; a drop every row."""
+    """One entry of the log. A put names its first and last row, which may be gone again; a copy these, and then the
+    rows it was made of; a drop every row."""
 
     sequence: int
     nonce: str
@@ -72,6 +82,11 @@ class Entry:
     operation: Operation
     rows: Rows
     changes: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last row of a put or a copy."""
+        return int(self.rows[0]), int(self.rows[1])
 
 
 NO_ENTRY = Entry(0, "", 0, "put", np.zeros(0, np.int64), 0)
@@ -178,9 +193,12 @@ class Database:
                 raise DatabaseTooNew(f"the index was written by a newer Pagemill (version {found})")
             if found == _VERSION:
                 return
-            link.execute("PRAGMA page_size = 8192")  # a page holds several chunks
-            link.execute("PRAGMA journal_mode = WAL")
-            link.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
+            missing = "".join(script for version, script in _SINCE.items() if version > found)
+            if not found:
+                link.execute("PRAGMA page_size = 8192")  # a page holds several chunks
+                link.execute("PRAGMA journal_mode = WAL")
+                missing = _SCHEMA + missing
+            link.executescript(f"BEGIN IMMEDIATE; {missing} PRAGMA user_version = {_VERSION}; COMMIT;")
 
 
 def _version(link: sqlite3.Connection) -> int:
@@ -190,7 +208,8 @@ def _version(link: sqlite3.Connection) -> int:
 def append(link: sqlite3.Connection, dataset: int, operation: Operation, rows: Rows, now_ms: int) -> int:
     """Write an entry inside the caller's transaction; its sequence number.
 
-    `rows` are all the rows dropped, or for a put the first and the last of rows that follow each other."""
+    `rows` are all the rows dropped, or for a put the first and the last of rows that follow each other, for a copy also
+    those that each of them was made of."""
     count = len(rows) if operation == "drop" else int(rows[1] - rows[0]) + 1
     changes = link.execute("UPDATE state SET changes = changes + ? RETURNING changes", (count,)).fetchone()[0]
     cursor = link.execute(
@@ -212,6 +231,15 @@ def entries_from(link: sqlite3.Connection, sequence: int) -> Iterator[Entry]:
 
 def entries_of(link: sqlite3.Connection, dataset: int, after: int) -> list[Entry]:
     found = link.execute(f"{_ENTRY} WHERE dataset = ? AND sequence > ? ORDER BY sequence", (dataset, after))
+    return [_entry(values) for values in found]
+
+
+def copies_after(link: sqlite3.Connection, datasets: Sequence[int], sequence: int) -> list[Entry]:
+    """Copies into these datasets behind an entry."""
+    found = link.execute(
+        f"{_ENTRY} WHERE dataset IN ({', '.join('?' * len(datasets))}) AND sequence > ? AND operation = 'copy'",
+        (*datasets, sequence),
+    )
     return [_entry(values) for values in found]
 
 

@@ -11,6 +11,7 @@ from rag.utils import embedded_reads as reads
 from rag.utils.chunk_input import checked_question, scores
 from rag.utils.doc_index import Hit, Query
 from rag.utils.embedded_log import Database
+from rag.utils.embedded_twins import TwinView
 from rag.utils.embedded_vectors import VectorReader
 from rag.utils.embedded_view import TextView
 from rag.utils.phrases import holds_all
@@ -19,6 +20,7 @@ from rag.utils.phrases import holds_all
 _MIN_CANDIDATES = 128
 # So many chunks with a phrase are all scored, words and vectors: what is nearest need not hold it.
 _MOST_WITH_PHRASE = 10_000
+_Words = TextView | TwinView | None
 _Scored = Mapping[int, tuple[float, float, float]]
 
 
@@ -27,7 +29,7 @@ class Searches:
         self._database = database
         self._vectors = VectorReader(database)
 
-    def best(self, query: Query, numbers: Sequence[int], view: TextView | None) -> list[Hit]:
+    def best(self, query: Query, numbers: Sequence[int], view: _Words) -> list[Hit]:
         """In these datasets. Without a view nothing is found by words."""
         limit = max(query.limit, _MIN_CANDIDATES)
         scan = self._vectors.scan(checked_question(query.vector), numbers, query.document_ids)
@@ -46,9 +48,7 @@ class Searches:
             return [replace(hit, words=parts[row]) for row, hit in hits.items()]
         return list(hits.values())
 
-    def _with_phrases(
-        self, query: Query, numbers: Sequence[int], view: TextView | None, limit: int
-    ) -> Mapping[int, float]:
+    def _with_phrases(self, query: Query, numbers: Sequence[int], view: _Words, limit: int) -> Mapping[int, float]:
         if view is None:
             return {}
         words = view.search(query.terms, numbers, query.document_ids, limit, query.phrases)
@@ -72,7 +72,7 @@ class Searches:
 
 
 def _by_words(
-    query: Query, numbers: Sequence[int], view: TextView | None, nearest: Sequence[int], limit: int
+    query: Query, numbers: Sequence[int], view: _Words, nearest: Sequence[int], limit: int
 ) -> Mapping[int, float]:
     """The best by words, and how the nearest by meaning are by theirs."""
     if view is None:

@@ -70,10 +70,10 @@ class _Follower:
             self._read(link, 0, last_row(link))
         elif seen < last:
             for entry in entries_of(link, self._dataset, seen):
-                if entry.operation == "put":
-                    self._read(link, *entry.rows.tolist())
-                else:
+                if entry.operation == "drop":
                     self._matrix.drop(entry.rows)
+                else:
+                    self._read(link, *entry.span)
         self._seen = last
 
     def _read(self, link: sqlite3.Connection, first: int, last: int) -> None:

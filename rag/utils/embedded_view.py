@@ -65,11 +65,11 @@ class TextView:
             scores = self._run(words.known, [*filters, *self._phrase_filters(phrases)], limit)
         return {row: min(1.0, score / words.highest) for row, score in scores.items()}
 
-    def scores(self, terms: Sequence[str], rows: Sequence[int]) -> Mapping[int, float]:
-        """The scores of those of these rows that hold any of the words."""
+    def scores(self, terms: Sequence[str], rows: Sequence[int], phrases: Sequence[Phrase] = ()) -> Mapping[int, float]:
+        """The scores of those of these rows that hold any of the words, and the phrases as in `search`."""
         with translated("be searched"):
             words = self._weigh(terms)
-            scores = self._run(words.known, [self._among(rows)], len(rows))
+            scores = self._run(words.known, [self._among(rows), *self._phrase_filters(phrases)], len(rows))
         return {row: min(1.0, score / words.highest) for row, score in scores.items()}
 
     def parts(self, terms: Sequence[str], rows: Sequence[int]) -> dict[int, tuple[WordScore, ...]]:

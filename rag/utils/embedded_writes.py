@@ -15,6 +15,7 @@ import numpy as np
 from common.errors import InvalidInput
 from rag.utils.chunk_input import checked_vectors, clean, last_places
 from rag.utils.doc_index import ChunkRecord, Scope, Vectors
+from rag.utils.embedded_copies import settle, settle_in
 from rag.utils.embedded_log import NO_EXTRA, Database, Extra, append, last_row, take_rows
 from rag.utils.embedded_reads import JOINED, as_json, condition, dataset_number
 
@@ -57,6 +58,7 @@ def insert(database: Database, batches: Sequence[Batch]) -> int:
     sequence = 0
     with database.writing() as link:
         now_ms = time.time_ns() // 1_000_000
+        settle_in(link)
         for batch in batches:
             _drop_replaced(link, batch, now_ms)
             number = _dataset_for(link, batch)
@@ -70,6 +72,7 @@ def insert(database: Database, batches: Sequence[Batch]) -> int:
 
 def delete(database: Database, scope: Scope) -> int:
     """Delete what is in the scope at the call; the number of the last log entry, 0 where nothing was."""
+    settle(database)
     with database.reading() as link:
         newest_row = last_row(link)
         number = dataset_number(link, scope.tenant_id, scope.dataset_id)
@@ -81,6 +84,7 @@ def delete(database: Database, scope: Scope) -> int:
     sequence, more = 0, True
     while more:
         with database.writing() as link:
+            settle_in(link)
             rows = [row for (row,) in link.execute(sql, (*values, newest_row))]
             if rows:
                 sequence = _drop(link, number, rows, time.time_ns() // 1_000_000)

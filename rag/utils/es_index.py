@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from common.settings import IndexSettings
 from rag.utils.chunk_input import checked_vectors, last_places
-from rag.utils.doc_index import ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
+from rag.utils.doc_index import Adoption, ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.es_link import Link
 from rag.utils.es_migration import Migration
 from rag.utils.es_places import Places
@@ -27,6 +27,8 @@ Names = list[str]
 
 class ElasticIndex:
     """A DocIndex on a server. Connects to nothing before it is used."""
+
+    adopts = False
 
     def __init__(self, settings: IndexSettings) -> None:
         self._link = Link(settings)
@@ -79,6 +81,10 @@ class ElasticIndex:
 
     def make_durable(self, sequence: int) -> None:
         """Nothing to do: Elasticsearch answers a write when its translog is synced (conf/es_mapping.json)."""
+
+    def adopt(self, asked: Adoption) -> bool:
+        """Never: every chunk is sent to the server, which tasks do range by range."""
+        return False
 
     def wait_findable(self, tenant_id: str, sequence: int, timeout_s: float) -> bool:
         """Waits for others' refreshes for `timeout_s` at most; its own takes as long as a request may."""

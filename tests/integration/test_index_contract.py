@@ -14,7 +14,7 @@ import pytest
 from common.errors import IndexUnavailable, InvalidInput
 from common.settings import IndexSettings
 from rag.utils import es_migration
-from rag.utils.doc_index import ChunkPlace, DocIndex, Scope, Tally, Vectors
+from rag.utils.doc_index import Adoption, ChunkPlace, DocIndex, Scope, Tally, Vectors
 from rag.utils.embedded_index import EmbeddedIndex
 from rag.utils.es_index import ElasticIndex
 from tests.elastic_indexes import index_of_kind
@@ -404,6 +404,44 @@ def test_what_was_read_can_be_written_again_elsewhere(index: DocIndex) -> None:
     assert again == copies
     assert np.allclose(same, vectors, atol=1e-3)
     assert ids(index.search(ask("", vectors[3], dataset_ids=("copy",), limit=1), at_least=sequence)) == ["copy-c3"]
+
+
+def test_a_document_gets_the_chunks_of_another_at_once_or_is_told_that_it_does_not(index: DocIndex) -> None:
+    rng = np.random.default_rng(7)
+    vectors = rng.normal(size=(5, DIMENSION)).astype(np.float32)
+    written = index.upsert([chunk(f"c{n}", f"whale{n} and more", ordinal=n, page=n) for n in range(5)], vectors)
+    assert index.wait_findable("tenant", written, WAIT_S)
+    source = Scope("tenant", "set", "doc", 1)
+    claims = {(tally.task_no, tally.claim_no): tally.count for tally in index.tally(source)}
+    asked = Adoption(source, claims, written, "copy", "doc2", 4, 7, 99)
+    target = Scope("tenant", "copy")
+    refused = [
+        replace(asked, claims={(0, 1): 4}),
+        replace(asked, claims={}),
+        replace(asked, source=Scope("tenant", "set", "doc", 2)),
+        replace(asked, source=Scope("tenant", "nowhere", "doc", 1)),
+        replace(asked, source=Scope("stranger", "set", "doc", 1)),
+    ]
+    assert [index.adopt(one) for one in refused] == [False] * 5
+    assert index.count(target) == 0
+    assert index.adopt(asked) is index.adopts
+    if not index.adopts:
+        assert index.count(target) == 0
+        return
+    question = ask("whale3", vectors[1], dataset_ids=("copy",), vector_weight=0.0)
+    (hit,) = index.search(question, at_least=written)
+    assert (hit.chunk.text, hit.chunk.document_id, hit.chunk.dataset_id) == ("whale3 and more", "doc2", "copy")
+    found, same = index.read_all(target)
+    original, as_before = index.read_all(source)
+    assert np.array_equal(same, as_before)
+    assert [(c.text, c.page, c.ordinal, c.task_no) for c in found] == [
+        (c.text, c.page, c.ordinal, c.task_no) for c in original
+    ]
+    assert {(c.generation, c.claim_no, c.created_ms, c.available) for c in found} == {(4, 7, 99, True)}
+    assert len({c.id for c in (*found, *original)}) == 10
+    index.delete(source)
+    assert index.get("tenant", [found[0].id]) == found[:1]
+    assert ids(index.search(question)) == [hit.chunk.id]
 
 
 def test_a_chunk_whose_vector_is_zero_is_found_by_its_words(index: DocIndex) -> None:

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from api.db.database import Rows
 from api.db.services import task_control, task_sql, webhook_outcomes
 from api.db.services.document_sql import WHOLE_DOCUMENT
 from api.db.services.known_file import known_file
 from api.db.services.task_plan import ModelTraits
-from api.db.services.unchanged_parse import UnchangedParse
 from common.errors import Backlogged
 from common.settings import TaskSettings
 from common.task_state import (
@@ -38,6 +38,13 @@ class Doorbell:
     tasks_cancelled: Callable[[Sequence[str]], None]
 
 
+class Settler(Protocol):
+    """unchanged_parse.py, copied_parse.py."""
+
+    def settle(self, doc_ids: Sequence[str], /) -> list[str]:
+        """End the parse of those documents whose chunks are there already. Returns their ids."""
+
+
 class ParseService:
     def __init__(
         self,
@@ -45,13 +52,14 @@ class ParseService:
         settings: TaskSettings,
         model: ModelTraits,
         bell: Doorbell,
-        unchanged: UnchangedParse | None = None,
+        *settlers: Settler,
     ) -> None:
-        """Without `unchanged`, a parse of which nothing has changed copies its chunks range by range."""
+        """`settlers` end those parses, in turn, for which no task is needed. Without them chunks that are known are
+        copied range by range."""
         self._rows = rows
         self._settings = settings
         self._model = model
-        self._unchanged = unchanged
+        self._settlers = settlers
         self._keep_ms = int(settings.reuse_keep_h * 3_600_000)
         self._bell = bell
         self._counted_s = -math.inf
@@ -59,10 +67,14 @@ class ParseService:
 
     def start(self, doc_ids: Sequence[str]) -> list[str]:
         """Begin a new generation of each document that is not running; where nothing has changed since its last parse,
-        that parse is done already. Returns the ids of those that were started."""
+        or another document was made of the same, that parse is done already. Returns the ids of those that were
+        started."""
         self._require_room()
-        settled = self._unchanged.settle(doc_ids) if self._unchanged else []
-        others = [doc_id for doc_id in doc_ids if doc_id not in settled]
+        settled: list[str] = []
+        others = list(doc_ids)
+        for settler in self._settlers:
+            settled += settler.settle(others)
+            others = [doc_id for doc_id in others if doc_id not in settled]
         self._waiting += len(others)
         return settled + self._start_in_slices(others)
 

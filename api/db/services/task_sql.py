@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from api.db.database import Rows
+from api.db.services.read_ranges import ReadRange
 from api.db.services.task_requests import ClaimedTask, Held, NewRange, Reusable, Written
 from common.ids import new_task_id
 from common.task_state import (
@@ -137,6 +138,30 @@ def insert_tasks(
     ]  # fmt: skip
     rows.insert_many("task", _TASK_COLUMNS, values)
     return [str(value[0]) for value in values]
+
+
+def insert_read(rows: Rows, document: DocumentKey, read: Sequence[ReadRange], claim_no: int, now_ms: int) -> list[str]:
+    """Tasks of a document that are done: what they name was read for another one. Returns their ids."""
+    values = [
+        (
+            new_task_id(), document.tenant_id, document.kb_id, document.doc_id, document.generation, str(r.task_type),
+            r.from_page, r.to_page, document.priority, PARSER_VERSION, int(TaskState.DONE), 0, 0, 0, claim_no, "", "",
+            0, now_ms, 0, 0, now_ms, now_ms, 0.0, 1.0, "", r.digest, r.chunks, r.tokens, "", "", now_ms,
+        )
+        for r in read
+    ]  # fmt: skip
+    rows.insert_many("task", _TASK_COLUMNS, values)
+    ids = [str(value[0]) for value in values]
+    rows.execute(f"UPDATE task SET reused = 1 WHERE id IN ({marks(ids)})", ids)
+    results = [
+        (
+            document.tenant_id, r.digest, document.kb_id, document.doc_id, document.generation,
+            chunk_task_no(r.task_type, r.from_page), claim_no, r.chunks, r.tokens, now_ms,
+        )
+        for r in read
+    ]  # fmt: skip
+    rows.insert_many("range_result", _RESULT_COLUMNS, results, replace=True)
+    return ids
 
 
 def claim(

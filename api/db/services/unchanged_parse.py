@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from api.db.database import Rows
 from api.db.services import task_sql
 from api.db.services.known_file import known_file
+from api.db.services.read_ranges import UNTOUCHED, read_ranges
 from api.db.services.task_plan import ModelTraits
 from api.db.services.task_sql import DocumentKey
 from api.db.services.webhook_outcomes import Outcome, record
 from common.errors import IndexUnavailable
 from common.settings import TaskSettings
-from common.task_state import DocumentRun, TaskState, TaskType, chunk_task_no
 from rag.utils.doc_index import DocIndex, Scope
 
-# Read to the end, and searched. Pages that could not be read are worth another try.
-_UNTOUCHED = f"deleted_ms = 0 AND run = {int(DocumentRun.DONE)} AND generation = active_generation AND failed_pages = 0"
 _Claims = dict[tuple[int, int], int]
 
 
@@ -48,21 +46,14 @@ class UnchangedParse:
         return self._rows.write(self._end_all, there, self._rows.read(self._rows.clock)) if there else []
 
     def _find_whole(self, doc_id: str) -> _Whole | None:
-        if not self._rows.rows(f"SELECT 1 FROM document WHERE id = ? AND {_UNTOUCHED}", (doc_id,)):
+        if not self._rows.rows(f"SELECT 1 FROM document WHERE id = ? AND {UNTOUCHED}", (doc_id,)):
             return None
         file = known_file(self._rows, doc_id, self._model)
         wanted = {one.digest for one in file.ranges(self._settings)}
-        tasks = self._rows.rows(
-            "SELECT id, task_type, from_page, digest, state, claim_no, chunk_count FROM task"
-            f" WHERE doc_id = ? AND generation = ? AND task_type != '{TaskType.FINISH}' ORDER BY from_page",
-            (doc_id, file.key.generation),
-        )
-        # Where there were several ranges, the prepare task only found them.
-        read = [task for task in tasks if task[1] == TaskType.RANGE] or tasks
-        if not wanted or {task[3] for task in read} != wanted or any(task[4] != TaskState.DONE for task in read):
+        read = read_ranges(self._rows, doc_id, file.key.generation)
+        if not wanted or read is None or {one.digest for one in read} != wanted:
             return None
-        claims = {(chunk_task_no(task[1], task[2]), task[5]): task[6] for task in read if task[6]}
-        return _Whole(file.key, read[0][0], claims)
+        return _Whole(file.key, read[0].task_id, {one.claim: one.chunks for one in read if one.chunks})
 
     def _is_there(self, document: _Whole) -> bool:
         """Every chunk of every claim, and no other. An index that is away is waited for by tasks, not here."""
@@ -83,14 +74,14 @@ class UnchangedParse:
         doc_id, generation = document.key.doc_id, document.key.generation
         won = self._rows.execute(
             f"UPDATE document SET begin_ms = ?, end_ms = ?, update_ms = {self._rows.now_ms}, reused_tasks = total_tasks"
-            f" WHERE id = ? AND generation = ? AND end_ms < ? AND {_UNTOUCHED}",
+            f" WHERE id = ? AND generation = ? AND end_ms < ? AND {UNTOUCHED}",
             (now_ms, now_ms, doc_id, generation, now_ms),
         ).rowcount
         if won:
             task_sql.add_events(self._rows, [self._event(document)])
             record(self._rows, doc_id, Outcome.DONE)
             return True
-        which = f"SELECT 1 FROM document WHERE id = ? AND generation = ? AND end_ms = ? AND {_UNTOUCHED}"
+        which = f"SELECT 1 FROM document WHERE id = ? AND generation = ? AND end_ms = ? AND {UNTOUCHED}"
         return bool(self._rows.rows(which, (doc_id, generation, now_ms)))
 
     def _event(self, document: _Whole) -> task_sql.Event:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from rich.padding import Padding
 from rich.text import Text
 
 from api.commands.options import err, out, print_json, printable, say
 from api.commands.search_explained import hit_lines, question_lines
-from api.db.services.dataset_service import DatasetFilter
+from api.db.services.dataset_service import DatasetFilter, DatasetView
 from api.db.services.explanation import explanation_json, why_json
 from api.db.services.naming import extension
 from api.db.services.reranking import reranking_json
@@ -38,7 +39,13 @@ def run_search(
         raise InvalidInput("there is no reranker to ask: set rerank.url and rerank.model")
     tenant_id = services.accounts.admin().tenant_id
     wanted = DatasetFilter(page_size=1000, name=None if dataset is None else dataset.strip())
-    ids = tuple(found.id for found in services.datasets.page(tenant_id, wanted).datasets)
+    known = services.datasets.page(tenant_id, wanted).datasets
+    ids = tuple(found.id for found in known)
+    if dataset is None and (others := _of_other_models(known, services.datasets.embedding_model)):
+        ids = tuple(id_ for id_ in ids if id_ not in others)
+        say(f"left out, since they are embedded with another model: {', '.join(others.values())}", err)
+        if not ids:
+            raise NotFound(f"no dataset is embedded with {services.datasets.embedding_model}")
     if not ids and dataset is not None:
         raise NotFound(f"there is no dataset with the name {dataset!r}")
     if not ids:
@@ -61,6 +68,11 @@ def run_search(
         for line in hit_lines(answer, found):
             out.print(Padding(line, (0, 0, 0, 6)))
         out.print(Padding(snippet(found.highlight or found.chunk.text), (0, 0, 1, 6)))
+
+
+def _of_other_models(datasets: Sequence[DatasetView], served: str) -> dict[str, str]:
+    """Names by id."""
+    return {each.id: printable(each.name) for each in datasets if each.embedding_model != served}
 
 
 def place(found: Found) -> str:

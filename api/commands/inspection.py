@@ -27,11 +27,11 @@ from api.db.database import open_rows
 from api.db.migrations import current, newest
 from api.db.services.overview_service import OverviewService
 from api.instance import open_existing_rows, open_queue, require_model, require_rows_file, require_writable_rows
-from common.errors import DatabaseTooNew, NotFound, PagemillError, StoreUnavailable
+from common.errors import DatabaseTooNew, InvalidInput, NotFound, PagemillError, StoreUnavailable
 from common.settings import Settings
 from rag.svr.data_folder import DataFolder
 from rag.utils.doc_indexes import open_index
-from rag.utils.embedders import open_embedder
+from rag.utils.embedders import embedder_name, open_embedder
 from rag.utils.folder_store import FolderStore
 from rag.utils.reranker import Reranker, open_reranker
 
@@ -114,6 +114,7 @@ def _checks(settings: Settings) -> list[tuple[str, Callable[[], None], str]]:
         ("store", lambda: _check_store(settings), "check store.url, and that the folder is writable"),
         ("index", lambda: _check_index(settings), index_remedy),
         ("embedding model", lambda: _check_model(settings), model_remedy),
+        ("datasets", lambda: _check_datasets(settings), "set that model again, or parse their files into new datasets"),
         *of_reranker,
         ("executors", lambda: _check_executors(settings), "start `pagemill up` or `pagemill executor`"),
     ]
@@ -163,6 +164,20 @@ def _check_model(settings: Settings) -> None:
     """An endpoint is asked for one vector."""
     require_model(settings)
     open_embedder(settings.embedding).embed(["pagemill"])
+
+
+def _check_datasets(settings: Settings) -> None:
+    """Those of another embedding model can't be parsed into, nor searched."""
+    try:
+        _check_rows(settings)
+    except PagemillError:
+        return  # a check of its own tells
+    rows, served = open_rows(settings.database_url), embedder_name(settings.embedding)
+    sql = "SELECT embedding_model, COUNT(*) FROM knowledgebase WHERE deleted_ms = 0 AND embedding_model != ?"
+    others = rows.read(rows.rows, f"{sql} GROUP BY embedding_model ORDER BY 1", (served,))
+    if others:
+        told = ", ".join(f"{count} with {model}" for model, count in others)
+        raise InvalidInput(f"embedded {told}; this server embeds with {served}")
 
 
 def _check_reranker(reranker: Reranker) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from api.db.models import Document, Knowledgebase
+from api.db.services.retrieval_service import Question
+from common.errors import InvalidInput
 from tests.rest_world import RestWorld, rest_world
 
 TEXTS = ("The Danube flows through Vienna.", "Bread is baked with flour.")
@@ -126,6 +128,25 @@ def test_a_dataset_with_chunks_keeps_its_model(world: RestWorld) -> None:
     change = {"embedding_model": world.services.datasets.embedding_model}
     code, message = world.refused("PUT", f"/datasets/{dataset_id}", json=change)
     assert code == 102 and "When chunk_num (2) > 0, embedding_model must remain old@Builtin" in message
+
+
+def test_a_dataset_keeps_its_model_while_documents_are_parsed(world: RestWorld) -> None:
+    dataset_id = world.dataset()
+    document_id = world.document(dataset_id)
+    Knowledgebase.update(embedding_model="old@Builtin").where(Knowledgebase.id == dataset_id).execute()
+    world.ok("POST", f"/datasets/{dataset_id}/chunks", json={"document_ids": [document_id]})
+    change = {"embedding_model": world.services.datasets.embedding_model}
+    code, message = world.refused("PUT", f"/datasets/{dataset_id}", json=change)
+    assert code == 102 and "While documents are being parsed, embedding_model must remain old@Builtin" in message
+    world.ok("DELETE", f"/datasets/{dataset_id}/chunks", json={"document_ids": [document_id]})
+    assert world.ok("PUT", f"/datasets/{dataset_id}", json=change)["embedding_model"] == change["embedding_model"]
+
+
+def test_a_search_in_a_dataset_of_another_model_is_refused_below_rest_too(world: RestWorld) -> None:
+    dataset_id, _ = parsed(world)
+    Knowledgebase.update(embedding_model="old@Builtin").where(Knowledgebase.id == dataset_id).execute()
+    with pytest.raises(InvalidInput, match="embedded with old@Builtin, and this server embeds with potion"):
+        world.services.retrieval.ask(world.caller.tenant_id, Question("alpha", (dataset_id,)))
 
 
 def test_a_pipeline_is_refused_by_name(world: RestWorld) -> None:

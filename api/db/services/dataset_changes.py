@@ -9,10 +9,11 @@ from typing import Any
 from peewee import IntegrityError
 
 from api.db.database import Rows
-from api.db.models import Knowledgebase
+from api.db.models import Document, Knowledgebase
 from api.db.services.naming import name_key
 from api.db.services.parser_defaults import merged, parser_config
 from common.errors import Conflict, NotFound
+from common.task_state import DocumentRun
 
 PLAIN_FIELDS = ("avatar", "description", "permission", "pagerank", "language")
 
@@ -70,6 +71,13 @@ class DatasetChanges:
             raise Conflict(
                 f"When chunk_num ({row.chunk_count}) > 0, embedding_model must remain {row.embedding_model}:"
                 " vectors of two models can't be compared"
+            )
+        # What they have written so far is not counted yet.
+        running = (Document.kb_id == row.id) & (Document.run == DocumentRun.RUNNING) & (Document.deleted_ms == 0)
+        if Document.select().where(running).exists():
+            raise Conflict(
+                f"While documents are being parsed, embedding_model must remain {row.embedding_model}:"
+                " stop them, or wait until they are done"
             )
         return wanted
 

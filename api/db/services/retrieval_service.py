@@ -15,8 +15,10 @@ from api.db.services.highlight import highlight
 from api.db.services.metadata_conditions import Conditions
 from api.db.services.metadata_service import MetadataService
 from api.db.services.reranking import Reranked, Reranking, rerank
+from api.db.services.task_sql import marks
 from api.db.services.visibility import SearchedDocument
 from api.db.services.visible_search import VisibleSearch, families
+from common.errors import InvalidInput
 from rag.utils.doc_index import ChunkRecord, DocIndex, Hit, Query
 from rag.utils.embedder import Embedder
 from rag.utils.phrases import quoted
@@ -109,10 +111,12 @@ class RetrievalService:
         return self._reranker.name if self._reranker else None
 
     def ask(self, tenant_id: str, question: Question) -> Answer:
-        """Best first. Raises IndexUnavailable: an outage is no empty answer."""
+        """Best first. Raises IndexUnavailable: an outage is no empty answer; and InvalidInput for datasets of another
+        embedding model."""
         window = _window(question)
         if not question.text.strip() or window.end <= window.start:
             return _NOTHING
+        self._require_model(question.dataset_ids)
         if question.metadata is not None and not question.document_ids:
             chosen = MetadataService(self._rows).documents_meeting(tenant_id, question.dataset_ids, question.metadata)
             if not chosen:
@@ -130,6 +134,15 @@ class RetrievalService:
             explain=question.explain,
         )
         return self._answer(question, query, window)
+
+    def _require_model(self, dataset_ids: Sequence[str]) -> None:
+        """The question is embedded by the model at hand, and can't be compared with vectors of another."""
+        sql = f"SELECT DISTINCT embedding_model FROM knowledgebase WHERE id IN ({marks(dataset_ids)})"
+        for (model,) in self._rows.read(self._rows.rows, sql, dataset_ids) if dataset_ids else ():
+            if model != self._embedder.name:
+                raise InvalidInput(
+                    f"The datasets are embedded with {model}, and this server embeds with {self._embedder.name}."
+                )
 
     def _answer(self, question: Question, query: Query, window: _Window) -> Answer:
         seen = self._search.best(query)

@@ -168,10 +168,7 @@ def _check_model(settings: Settings) -> None:
 
 def _check_datasets(settings: Settings) -> None:
     """Those of another embedding model can't be parsed into, nor searched."""
-    try:
-        _check_rows(settings)
-    except PagemillError:
-        return  # a check of its own tells
+    _check_rows(settings)
     rows, served = open_rows(settings.database_url), embedder_name(settings.embedding)
     sql = "SELECT embedding_model, COUNT(*) FROM knowledgebase WHERE deleted_ms = 0 AND embedding_model != ?"
     others = rows.read(rows.rows, f"{sql} GROUP BY embedding_model ORDER BY 1", (served,))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from flask import Blueprint, Response
 
-from api.apps.auth import caller, require_caller
+from api.apps.auth import require_caller
 from api.apps.chunk_requests import (
     AddChunk,
     ChunkBody,
@@ -132,5 +132,4 @@ def _new_content(document: DocumentView, body: ChunkBody) -> str | None:
 
 
 def _model(document: DocumentView) -> str:
-    dataset = services().datasets.get(caller().tenant_id, document.dataset_id)
-    return dataset.embedding_model
+    return services().datasets.get(document.tenant_id, document.dataset_id).embedding_model

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from flask import Blueprint, Response
 from pydantic import Field
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import usable
+from api.apps.auth import require_caller
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.requests import Paged, page_number, page_size, params
@@ -64,8 +65,7 @@ def get(dataset_id: str, document_id: str, chunk_id: str) -> Response:
 
 def owned_document(dataset_id: str, document_id: str) -> DocumentView:
     """The document of the caller's dataset. Raises NotFound."""
-    tenant_id = caller().tenant_id
-    services().datasets.get(tenant_id, dataset_id)
+    tenant_id = usable(dataset_id).tenant_id
     return services().documents.get(tenant_id, document_id, dataset_id)
 
 

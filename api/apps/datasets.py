@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Blueprint, Response
 
+from api.apps.access import usable, usable_all
 from api.apps.auth import caller, require_caller
 from api.apps.dataset_requests import ListDatasets, UpdateDataset
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
@@ -70,8 +69,6 @@ def list_page() -> Response:
         raise ApiError(DATA, "`id` and `ids` can't be given together")
     extras = asked.extras()
     ids = asked.ids if asked.id is None else [asked.id]
-    if extras.owner_ids and caller().tenant_id not in extras.owner_ids:
-        ids = []  # nobody else's datasets are ever shown
     wanted = DatasetFilter(
         page=asked.page,
         page_size=asked.page_size,
@@ -81,12 +78,15 @@ def list_page() -> Response:
         name=asked.name or None,
         keywords=extras.keywords,
         chunk_method=extras.parser_id,
+        owner_ids=tuple(extras.owner_ids),
+        teams=services().team.tenants_of(caller().user_id),
     )
     page = services().datasets.page(caller().tenant_id, wanted)
     _require_all(wanted, page)
     if asked.type == "filter":
-        owner = {"id": caller().tenant_id, "label": _nickname(page), "count": page.total}
-        return plain({"total": page.total, "filter": {"owner": [owner] if page.total else []}})
+        owners = services().datasets.owners(caller().tenant_id, wanted)
+        shown_owners = [{"id": one.id, "label": one.nickname, "count": one.count} for one in owners]
+        return plain({"total": page.total, "filter": {"owner": shown_owners}})
     shown_datasets = [listed_dataset_json(dataset) for dataset in page.datasets]
     if asked.include_parsing_status:
         counts = services().datasets.run_counts([dataset.id for dataset in page.datasets])
@@ -98,7 +98,7 @@ def list_page() -> Response:
 @bp.get("/datasets/<dataset_id>")
 @describe(_TAG, "Show a dataset", answer=DatasetInFull)
 def get(dataset_id: str) -> Response:
-    dataset = owned(dataset_id)
+    dataset = seen(dataset_id)
     size = services().datasets.size_bytes(dataset.id)
     return plain(dataset_json(dataset) | {"size": size, "connectors": []})
 
@@ -128,13 +128,21 @@ def update(dataset_id: str) -> Response:
 @describe(_TAG, "Compare another embedding model", note="Not available: there is one model.")
 def check_embedding(dataset_id: str) -> Response:
     """Whether vectors of another model come near the dataset's. There is no other to compare with."""
-    owned(dataset_id)
+    seen(dataset_id)
     served = services().datasets.embedding_model
     raise ApiError(DATA, f"The check of another embedding model is not available: this server has only {served}")
 
 
+def seen(dataset_id: str) -> DatasetView:
+    """The caller's dataset, or one that a team shares. Raises ApiError 102, also for one that is unknown."""
+    try:
+        return usable(dataset_id)
+    except NotFound as exc:
+        raise _lacks_permission(dataset_id) from exc
+
+
 def owned(dataset_id: str) -> DatasetView:
-    """The caller's dataset. Raises ApiError 102, also for one that is unknown."""
+    """The caller's own dataset, for what only its owner may do. Raises ApiError 102."""
     try:
         return services().datasets.get(caller().tenant_id, dataset_id)
     except NotFound as exc:
@@ -149,17 +157,13 @@ def _require_uuid(dataset_id: str) -> None:
         raise ApiError(ARGUMENT, line) from exc
 
 
-def _nickname(page: DatasetPage) -> Any:
-    return page.datasets[0].nickname if page.datasets else ""
-
-
 def _require_all(wanted: DatasetFilter, page: DatasetPage) -> None:
     """A dataset that is asked for by id or name and is not there is an error, never an empty list."""
     if wanted.name is not None and not page.total:
         raise _lacks_permission(wanted.name)
     if not wanted.ids or page.total == len(wanted.ids):
         return
-    known = {dataset.id for dataset in services().datasets.get_all(caller().tenant_id, wanted.ids)}
+    known = {dataset.id for dataset in usable_all(wanted.ids)}
     missing = [dataset_id for dataset_id in wanted.ids if dataset_id not in known]
     if missing:
         raise _lacks_permission(missing[0])

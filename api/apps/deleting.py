@@ -8,6 +8,7 @@ from typing import Annotated
 from flask import Blueprint, Response
 from pydantic import AfterValidator, Field
 
+from api.apps.access import usable
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
 from api.apps.openapi.operation import describe
@@ -67,8 +68,7 @@ def delete_datasets() -> Response:
 )
 def delete_documents(dataset_id: str) -> Response:
     asked = schema_body(DeleteDocuments)
-    tenant_id = caller().tenant_id
-    services().datasets.get(tenant_id, dataset_id)
+    tenant_id = usable(dataset_id).tenant_id
     ids = _once_each(asked.ids or [])
     if ids and asked.delete_all:
         raise ApiError(DATA, "should not provide both doc ids and delete_all(true)")

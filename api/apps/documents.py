@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, request
 from pydantic import Field
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import acting_in, usable
+from api.apps.auth import require_caller
 from api.apps.document_filter import ListDocuments, document_filter
 from api.apps.envelope import ARGUMENT, DATA, SERVER, ApiError, expect_full, full, plain
 from api.apps.once import once
@@ -19,6 +20,7 @@ from api.apps.services import services
 from api.apps.shapes.documents import Document, DocumentFilterCounts, DocumentPage
 from api.apps.uploads import BinaryFile, IncomingFile
 from api.apps.views import document_json, listed_document_json
+from api.db.services.dataset_service import DatasetView
 from api.db.services.document_list import DocumentCounts
 from api.db.services.document_service import NewDocument
 from api.db.services.file_types import type_of
@@ -68,15 +70,15 @@ def upload(dataset_id: str) -> Response:
     if way not in _WAYS:
         raise ApiError(ARGUMENT, f"`type` must be one of: {', '.join(_WAYS)}")
     try:
-        services().datasets.get(caller().tenant_id, dataset_id)
+        dataset = usable(dataset_id)
     except NotFound as exc:
         raise ApiError(DATA, f"Can't find the dataset with ID {dataset_id}!") from exc
     if way == "web":
         raise _cannot_fetch()
-    return _upload_empty(dataset_id) if way == "empty" else _upload_files(dataset_id)
+    return _upload_empty(dataset) if way == "empty" else _upload_files(dataset)
 
 
-def _upload_files(dataset_id: str) -> Response:
+def _upload_files(dataset: DatasetView) -> Response:
     """Files that can't be stored are told line by line, with code 500; the others of the call are stored."""
     files = request.files.getlist("file")
     if not files:
@@ -89,26 +91,26 @@ def _upload_files(dataset_id: str) -> Response:
             refused.append(f"{name}: This type of file has not been supported yet!")
             continue
         try:
-            kept.append(NewDocument(name, stream.keep(caller().tenant_id)))
+            kept.append(NewDocument(name, stream.keep(dataset.tenant_id)))
         except StoreUnavailable as exc:
             refused.append(f"{name}: {exc.public_message}")
-    body = json.dumps([dataset_id, refused, [[one.name, one.file.digest] for one in kept]])
-    shown: list[Any] = once("upload", body, lambda: _added(dataset_id, kept)) if kept else []
+    body = json.dumps([dataset.id, refused, [[one.name, one.file.digest] for one in kept]])
+    shown: list[Any] = once("upload", body, lambda: _added(dataset, kept)) if kept else []
     if refused:
         raise ApiError(SERVER, "\n".join(refused), shown)
     return plain(shown)
 
 
-def _upload_empty(dataset_id: str) -> Response:
+def _upload_empty(dataset: DatasetView) -> Response:
     """A document without a file: its chunks are those that are added to it."""
     given = loose_body().get("name")
     if not isinstance(given, str) or not given.strip():
         raise ApiError(ARGUMENT, "File name can't be empty.")
     name = file_name(given.strip())
-    file = services().store.begin_upload().keep(caller().tenant_id)
-    body = json.dumps([dataset_id, name])
+    file = services().store.begin_upload().keep(dataset.tenant_id)
+    body = json.dumps([dataset.id, name])
     new = [NewDocument(name, file, is_virtual=True)]
-    (shown,) = once("upload", body, lambda: _added(dataset_id, new))
+    (shown,) = once("upload", body, lambda: _added(dataset, new))
     return plain(shown)
 
 
@@ -126,8 +128,9 @@ def _cannot_fetch() -> ApiError:
     return ApiError(DATA, "`type` web is not available: this server fetches no pages; upload the file instead")
 
 
-def _added(dataset_id: str, kept: list[NewDocument]) -> list[Any]:
-    return [document_json(document) for document in services().documents.add(caller(), dataset_id, kept)]
+def _added(dataset: DatasetView, kept: list[NewDocument]) -> list[Any]:
+    added = services().documents.add(acting_in(dataset), dataset.id, kept)
+    return [document_json(document) for document in added]
 
 
 @bp.get("/datasets/<dataset_id>/documents")
@@ -140,8 +143,7 @@ def _added(dataset_id: str, kept: list[NewDocument]) -> list[Any]:
 )
 def list_page(dataset_id: str) -> Response:
     expect_full()
-    tenant_id = caller().tenant_id
-    services().datasets.get(tenant_id, dataset_id)
+    tenant_id = usable(dataset_id).tenant_id
     kind = params().get("type") or ""
     if kind not in ("", "filter"):
         raise ApiError(ARGUMENT, "`type` must be one of: filter")

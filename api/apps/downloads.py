@@ -8,7 +8,8 @@ from typing import Annotated, cast
 from flask import Blueprint, Response, request, send_file
 from pydantic import Field
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import tenant_of_document, usable, usable_documents
+from api.apps.auth import require_caller
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.requests import Loose, params
@@ -35,8 +36,7 @@ _NOTHING_RUNS = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 @bp.get("/datasets/<dataset_id>/documents/<document_id>")
 @describe("Documents", "Download a document", media=_BYTES, statuses=_PARTS)
 def download(dataset_id: str, document_id: str) -> Response:
-    tenant_id = caller().tenant_id
-    services().datasets.get(tenant_id, dataset_id)
+    tenant_id = usable(dataset_id).tenant_id
     try:
         document = services().documents.get(tenant_id, document_id, dataset_id)
     except NotFound as exc:
@@ -65,13 +65,13 @@ def thumbnails() -> Response:
     given = [one for ids in params().getlist("doc_ids") for one in ids.split(",") if one]
     if not given:
         raise ApiError(DATA, 'Lack of "doc_ids"')
-    known = services().documents.of_tenant(caller().tenant_id, given)
+    known = usable_documents(given)
     return plain({document_id: "" for document_id in given if document_id in known})
 
 
 def _document(document_id: str) -> DocumentView:
     try:
-        return services().documents.get(caller().tenant_id, document_id)
+        return services().documents.get(tenant_of_document(document_id), document_id)
     except NotFound as exc:
         raise ApiError(DATA, "Document not found!") from exc
 

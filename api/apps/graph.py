@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 from flask import Blueprint, Response, request
 from pydantic import Field
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import usable
+from api.apps.auth import require_caller
 from api.apps.envelope import ARGUMENT, AUTHENTICATION, DATA, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.requests import Loose, params, shown
-from api.apps.services import services
 from api.apps.shapes.datasets import NoGraph, Nothing
 from common.errors import NotFound
 
@@ -91,7 +91,7 @@ def delete_index(dataset_id: str) -> Response:
 
 
 def _cannot_build(dataset_id: str, kind: str) -> ApiError:
-    dataset = services().datasets.get(caller().tenant_id, dataset_id)
+    dataset = usable(dataset_id)
     if not dataset.document_count:
         return ApiError(DATA, f"No documents in Dataset {dataset_id}")
     return ApiError(DATA, f"`{kind}` is not available: it needs a chat model, and this server has none")
@@ -106,6 +106,6 @@ def _type(code: int) -> str:
 
 def _require_dataset(dataset_id: str, code: int) -> None:
     try:
-        services().datasets.get(caller().tenant_id, dataset_id)
+        usable(dataset_id)
     except NotFound as exc:
         raise ApiError(code, "No authorization.") from exc

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from flask import Blueprint, Response
 from pydantic import Field
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import tenants, usable_documents
+from api.apps.auth import require_caller
 from api.apps.envelope import ARGUMENT, AUTHENTICATION, DATA, UNCAUGHT, ApiError, expect_full, full
 from api.apps.openapi.operation import Surface, describe
 from api.apps.parsing import in_slices
@@ -50,7 +51,7 @@ def ingest() -> Response:
             raise ApiError(UNCAUGHT, f"`{key}` is required")
     ids = list(dict.fromkeys(id_list(body, "doc_ids")))
     run = _run(body)
-    known = services().documents.of_tenant(caller().tenant_id, ids)
+    known = usable_documents(ids)
     if len(known) < len(ids):
         raise ApiError(AUTHENTICATION, "No authorization.")
     if run == _START:
@@ -66,8 +67,9 @@ def ingest() -> Response:
 @describe("Parsing", "Stop the parse that a task is part of", surface=Surface.FULL, answer=Literal[True])
 def cancel(task_id: str) -> Response:
     """True also for a task that is unknown. A task is a part of a document's parse, which ends as a whole."""
-    document_id = services().tasks.document_at_work(caller().tenant_id, task_id)
-    if document_id is not None:
+    found = (services().tasks.document_at_work(tenant_id, task_id) for tenant_id in tenants())
+    document_id = next((one for one in found if one is not None), None)
+    if document_id is not None and usable_documents([document_id]):
         services().parsing.stop([document_id])
     return full(True)
 

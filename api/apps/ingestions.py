@@ -6,8 +6,8 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from api.apps.auth import caller, require_caller
-from api.apps.datasets import owned
+from api.apps.auth import require_caller
+from api.apps.datasets import seen
 from api.apps.document_filter import FilterDocuments, document_filter
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.openapi.operation import describe
@@ -26,15 +26,15 @@ bp.before_request(require_caller)
 @describe("Documents", "The newest parse of each document", query=FilterDocuments, answer=IngestionPage)
 def list_page(dataset_id: str) -> Response:
     """Filtered, ordered and paged like documents."""
-    dataset = owned(dataset_id)
-    page = services().documents.page(caller().tenant_id, dataset.id, document_filter())
+    dataset = seen(dataset_id)
+    page = services().documents.page(dataset.tenant_id, dataset.id, document_filter())
     return plain({"total": page.total, "logs": [_log_json(document) for document in page.documents]})
 
 
 @bp.get("/datasets/<dataset_id>/ingestions/summary")
 @describe("Documents", "Documents and chunks of a dataset in numbers", answer=IngestionSummary)
 def summary(dataset_id: str) -> Response:
-    dataset = owned(dataset_id)
+    dataset = seen(dataset_id)
     counts = services().datasets.run_counts([dataset.id]).get(dataset.id, {})
     return plain(
         {
@@ -49,9 +49,9 @@ def summary(dataset_id: str) -> Response:
 @bp.get("/datasets/<dataset_id>/ingestions/<log_id>")
 @describe("Documents", "The newest parse of a document", answer=IngestionLog)
 def get(dataset_id: str, log_id: str) -> Response:
-    dataset = owned(dataset_id)
+    dataset = seen(dataset_id)
     try:
-        document = services().documents.get(caller().tenant_id, log_id, dataset.id)
+        document = services().documents.get(dataset.tenant_id, log_id, dataset.id)
     except NotFound as exc:
         raise ApiError(DATA, f"Ingestion log {shown(log_id)} not found") from exc
     return plain(_log_json(document))

@@ -11,7 +11,8 @@ from typing import Any, cast
 from flask import Blueprint, Flask, Response, current_app, g, request
 
 from api.apps import problems
-from api.apps.auth import caller, given_key, require_caller
+from api.apps.access import tenant_of_document, usable
+from api.apps.auth import given_key, require_caller
 from api.apps.job_json import job_json
 from api.apps.job_requests import FollowQuery, last_event_id
 from api.apps.jobs import jobs
@@ -96,7 +97,7 @@ def _sign_in_by(key: str) -> None:
     statuses=(204, 400, 501),
 )
 def follow_job(job_id: str) -> Response:
-    job = jobs().get(caller().tenant_id, job_id)
+    job = jobs().get(tenant_of_document(job_id), job_id)
     since_ms = last_event_id()
     if job.is_final and since_ms is not None and since_ms >= job.update_ms:
         return Response(status=HTTPStatus.NO_CONTENT)  # an EventSource does not come again after it
@@ -115,7 +116,7 @@ def follow_job(job_id: str) -> Response:
     statuses=(400, 501),
 )
 def follow_dataset(dataset_id: str) -> Response:
-    services().datasets.get(caller().tenant_id, dataset_id)
+    usable(dataset_id)
     since_ms = last_event_id()
     watch = _watch()
     return _stream(lambda sock, head: watch.follow_dataset(sock, head, SseFraming(), dataset_id, since_ms))
@@ -186,7 +187,7 @@ def _objection(job_id: str) -> Ending | None:
     try:
         _require_caller()
         last_event_id()
-        jobs().get(caller().tenant_id, job_id)
+        jobs().get(tenant_of_document(job_id), job_id)
     except Unauthorized:
         return Ending.UNAUTHORIZED
     except NotFound:

@@ -10,7 +10,8 @@ from flask import Blueprint, Response, jsonify
 from pydantic import Field
 
 from api.apps import problems
-from api.apps.auth import caller, require_caller
+from api.apps.access import tenant_of_document
+from api.apps.auth import require_caller
 from api.apps.job_json import time_text
 from api.apps.openapi.operation import Surface, describe
 from api.apps.problems import FieldError, wrong_fields
@@ -48,7 +49,7 @@ class TimelineQuery(Loose):
 )
 def timeline(job_id: str) -> Response:
     box = services()
-    found = TimelineService(box.datasets.rows, box.settings.tasks).get(caller().tenant_id, job_id, _filter())
+    found = TimelineService(box.datasets.rows, box.settings.tasks).get(tenant_of_document(job_id), job_id, _filter())
     return jsonify(timeline_json(found))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from flask import Blueprint, Response
 
+from api.apps.access import usable
 from api.apps.auth import caller, require_caller
-from api.apps.datasets import owned
+from api.apps.datasets import owned, seen
 from api.apps.document_updates import clean_values
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.metadata_requests import MAX_EDITS, ChangeMetadata, DatasetIdsQuery, SummaryQuery
@@ -29,14 +31,13 @@ _TAG = "Metadata"
 @bp.get("/datasets/<dataset_id>/metadata/summary")
 @describe(_TAG, "What a dataset's metadata amounts to", query=SummaryQuery, answer=MetadataSummary)
 def metadata_summary(dataset_id: str) -> Response:
-    tenant_id = caller().tenant_id
-    services().datasets.get(tenant_id, dataset_id)
+    tenant_id = usable(dataset_id).tenant_id
     ids = [one for given in params().getlist("doc_ids") for one in given.split(",") if one]
     if not ids:
         return plain(
             {"summary": summary(metadata for _, metadata in services().metadata.noted(tenant_id, [dataset_id]))}
         )
-    _require_own(dataset_id, ids)
+    _require_in(tenant_id, dataset_id, ids)
     return plain({"summary": summary(services().metadata.of(tenant_id, ids).values())})
 
 
@@ -51,9 +52,9 @@ def metadata_flattened() -> Response:
     ids = [one for given in params().getlist("dataset_ids") for one in given.split(",") if one]
     if not ids:
         raise ApiError(DATA, "Lack of dataset_ids in query parameters: `dataset_ids` is required")
-    for dataset_id in ids:
-        owned(dataset_id)
-    return plain(flattened(services().metadata.noted(caller().tenant_id, ids)))
+    datasets = [seen(dataset_id) for dataset_id in dict.fromkeys(ids)]
+    noted = (services().metadata.noted(dataset.tenant_id, [dataset.id]) for dataset in datasets)
+    return plain(flattened(chain.from_iterable(noted)))
 
 
 @bp.post("/datasets/<dataset_id>/metadata/update")
@@ -80,7 +81,7 @@ def update(dataset_id: str) -> Response:
         raise ApiError(DATA, "selector must be an object.")
     updates, deletes = _updates(body), _deletes(body)
     ids = list(dict.fromkeys(id_list(selector, "document_ids"))) if selector.get("document_ids") else []
-    _require_own(dataset_id, ids)
+    _require_in(tenant_id, dataset_id, ids)
     met = conditions(selector, "metadata_condition")
     if met is not None:
         meeting = set(services().metadata.documents_meeting(tenant_id, [dataset_id], met))
@@ -92,7 +93,7 @@ def update(dataset_id: str) -> Response:
 @bp.get("/datasets/<dataset_id>/auto_metadata")
 @describe(_TAG, "Which fields a dataset is to have", answer=MetadataConfig)
 def get_config(dataset_id: str) -> Response:
-    return plain(_config_json(owned(dataset_id).parser_config))
+    return plain(_config_json(seen(dataset_id).parser_config))
 
 
 @bp.put("/datasets/<dataset_id>/metadata/config")
@@ -109,8 +110,8 @@ def _config_json(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: config.get(key) or [] for key in ("metadata", "built_in_metadata")}
 
 
-def _require_own(dataset_id: str, document_ids: list[str]) -> None:
-    known = services().documents.known(caller().tenant_id, [dataset_id], document_ids)
+def _require_in(tenant_id: str, dataset_id: str, document_ids: list[str]) -> None:
+    known = services().documents.known(tenant_id, [dataset_id], document_ids)
     foreign = [one for one in document_ids if one not in known]
     if foreign:
         raise ApiError(DATA, f"These documents do not belong to dataset {dataset_id}: {', '.join(map(shown, foreign))}")

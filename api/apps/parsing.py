@@ -11,7 +11,8 @@ from typing import Annotated
 from flask import Blueprint, Response
 from pydantic import Field
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import usable
+from api.apps.auth import require_caller
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.once import once
 from api.apps.openapi.operation import describe
@@ -118,8 +119,7 @@ def _each(dataset_id: str, act: Callable[[Sequence[str]], list[str]], refusal: s
 
 
 def _asked(dataset_id: str) -> _Asked:
-    tenant_id = caller().tenant_id
-    services().datasets.get(tenant_id, dataset_id)
+    tenant_id = usable(dataset_id).tenant_id
     counts = Counter(id_list(loose_body(), "document_ids"))
     found = services().documents.known(tenant_id, [dataset_id], list(counts))
     return _Asked(

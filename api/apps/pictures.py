@@ -13,7 +13,8 @@ from flask import Blueprint, Response, request
 from PIL import Image
 from pydantic import Field
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import usable
+from api.apps.auth import require_caller
 from api.apps.envelope import ARGUMENT, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.requests import Loose, params
@@ -85,8 +86,7 @@ def figure(dataset_id: str, document_id: str) -> Response:
 
 
 def _document(dataset_id: str, document_id: str) -> DocumentView:
-    tenant_id = caller().tenant_id
-    services().datasets.get(tenant_id, dataset_id)
+    tenant_id = usable(dataset_id).tenant_id
     return services().documents.get(tenant_id, document_id, dataset_id)
 
 

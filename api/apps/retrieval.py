@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Annotated, Any
 
 from flask import Blueprint, Response
 from pydantic import Field
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import usable_all
+from api.apps.auth import require_caller
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.metadata_requests import MetadataCondition
 from api.apps.openapi.operation import describe
@@ -17,6 +18,7 @@ from api.apps.services import services
 from api.apps.shapes.chunks import Retrieved
 from api.apps.views import answer_json
 from api.db.services.chunk_notes import ChunkNote
+from api.db.services.dataset_service import DatasetView
 from api.db.services.explanation import explanation_json, why_json
 from api.db.services.metadata_conditions import Conditions, read_conditions
 from api.db.services.reranking import reranking_json
@@ -64,8 +66,9 @@ class Retrieve(Loose):
 )
 def retrieve() -> Response:
     body = loose_body()
-    dataset_ids = _dataset_ids(body)
-    require_one_model(dataset_ids)
+    datasets = _datasets(body)
+    dataset_ids = [dataset.id for dataset in datasets]
+    require_one_model(datasets)
     question = body.get("question")
     if question is None:
         raise ApiError(DATA, "`question` is required.")
@@ -75,7 +78,7 @@ def retrieve() -> Response:
     asked = Question(
         text=text(question),
         dataset_ids=tuple(dataset_ids),
-        document_ids=tuple(_document_ids(body, dataset_ids)),
+        document_ids=tuple(_document_ids(body, datasets)),
         page=bounded(body.get("page"), 1),
         page_size=bounded(body.get("page_size"), 30, 100),
         similarity_threshold=_share(body, "similarity_threshold", 0.2),
@@ -89,19 +92,36 @@ def retrieve() -> Response:
     with_metadata, fields = _flag(body, "include_metadata"), _metadata_fields(body)
     if not question.strip():
         return plain({"total": 0, "chunks": [], "doc_aggs": {}})
-    answer = services().retrieval.ask(caller().tenant_id, asked)
+    answer = services().retrieval.ask_owners(owners(datasets), asked)
     shown = _answer_json(answer)
     if with_metadata:
-        _add_metadata(shown["chunks"], fields)
+        _add_metadata(shown["chunks"], {found.chunk.tenant_id for found in answer.chunks}, fields)
     return plain(shown)
 
 
+def owners(datasets: Sequence[DatasetView]) -> dict[str, tuple[str, ...]]:
+    """The datasets by tenant."""
+    found: dict[str, tuple[str, ...]] = {}
+    for dataset in datasets:
+        found[dataset.tenant_id] = (*found.get(dataset.tenant_id, ()), dataset.id)
+    return found
+
+
 def notes_of(answer: Answer) -> dict[str, ChunkNote]:
-    return services().chunk_notes.of(caller().tenant_id, [found.chunk.id for found in answer.chunks])
+    ids: dict[str, list[str]] = {}
+    for found in answer.chunks:
+        ids.setdefault(found.chunk.tenant_id, []).append(found.chunk.id)
+    notes: dict[str, ChunkNote] = {}
+    for tenant_id, chunk_ids in ids.items():
+        notes |= services().chunk_notes.of(tenant_id, chunk_ids)
+    return notes
 
 
-def _add_metadata(chunks: list[dict[str, Any]], fields: Sequence[str] | None) -> None:
-    known = services().metadata.of(caller().tenant_id, list({chunk["document_id"] for chunk in chunks}))
+def _add_metadata(chunks: list[dict[str, Any]], tenants: Set[str], fields: Sequence[str] | None) -> None:
+    ids = list({chunk["document_id"] for chunk in chunks})
+    known: dict[str, Mapping[str, Any]] = {}
+    for tenant_id in tenants:
+        known |= services().metadata.of(tenant_id, ids)
     for chunk in chunks:
         metadata = known.get(chunk["document_id"], {})
         kept = metadata if fields is None else {key: metadata[key] for key in fields if key in metadata}
@@ -125,22 +145,21 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
     return shown
 
 
-def _dataset_ids(body: Mapping[str, Any]) -> list[str]:
+def _datasets(body: Mapping[str, Any]) -> list[DatasetView]:
     given = body.get("dataset_ids")
     if given and not isinstance(given, list):
         raise ApiError(DATA, "`dataset_ids` should be a list")
     ids = list(dict.fromkeys(id_list(body, "dataset_ids")))
-    known = {dataset.id for dataset in services().datasets.get_all(caller().tenant_id, ids)}
+    known = {dataset.id: dataset for dataset in usable_all(ids)}
     for dataset_id in ids:
         if dataset_id not in known:
             raise ApiError(DATA, f"You don't own the dataset {shown(dataset_id)}.")
-    return ids
+    return [known[dataset_id] for dataset_id in ids]
 
 
-def require_one_model(dataset_ids: Sequence[str]) -> None:
+def require_one_model(datasets: Sequence[DatasetView]) -> None:
     """The question is embedded once, with the model that this server has."""
-    found = services().datasets.get_all(caller().tenant_id, dataset_ids)
-    models = {dataset.embedding_model for dataset in found}
+    models = {dataset.embedding_model for dataset in datasets}
     if len(models) > 1:
         raise ApiError(DATA, "Datasets use different embedding models.")
     served = services().datasets.embedding_model
@@ -148,18 +167,25 @@ def require_one_model(dataset_ids: Sequence[str]) -> None:
         raise ApiError(DATA, f"The datasets are embedded with {model}, and this server embeds with {served}.")
 
 
-def _document_ids(body: Mapping[str, Any], dataset_ids: list[str]) -> list[str]:
+def _document_ids(body: Mapping[str, Any], datasets: Sequence[DatasetView]) -> list[str]:
     given = body.get("document_ids")
     if not given:
         return []
     if not isinstance(given, list):
         raise ApiError(DATA, "`documents` should be a list")
     ids = id_list(body, "document_ids")
-    known = services().documents.known(caller().tenant_id, dataset_ids, ids)
-    for document_id in ids:
+    require_in(datasets, ids)
+    return ids
+
+
+def require_in(datasets: Sequence[DatasetView], document_ids: Sequence[str]) -> None:
+    """Raises ApiError 102 for a document that is in none of the datasets."""
+    known: set[str] = set()
+    for tenant_id, dataset_ids in owners(datasets).items():
+        known |= services().documents.known(tenant_id, dataset_ids, document_ids)
+    for document_id in document_ids:
         if document_id not in known:
             raise ApiError(DATA, f"The datasets don't own the document {shown(document_id)}")
-    return ids
 
 
 def require_supported(body: Mapping[str, Any]) -> None:

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 from flask import Blueprint, Response
 from pydantic import BaseModel, Field
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import usable_all
+from api.apps.auth import require_caller
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.requests import MAX_NUMBER, MAX_PAGE_SIZE, schema_body, shown, text
-from api.apps.retrieval import conditions, notes_of, require_one_model, require_supported, rerank
+from api.apps.retrieval import conditions, notes_of, owners, require_in, require_one_model, require_supported, rerank
 from api.apps.services import services
 from api.apps.shapes.chunks import Searched
 from api.apps.views import raw_answer_json
@@ -60,21 +61,18 @@ def search_one(dataset_id: str) -> Response:
 
 
 def _search(dataset_ids: list[str], asked: SearchDataset) -> Response:
-    tenant_id = caller().tenant_id
-    known = {dataset.id for dataset in services().datasets.get_all(tenant_id, dataset_ids)}
+    datasets = usable_all(dataset_ids)
+    known = {dataset.id for dataset in datasets}
     for dataset_id in dataset_ids:
         if dataset_id not in known:
             raise ApiError(DATA, f"Only owner of dataset {shown(dataset_id)} authorized for this operation.")
-    require_one_model(dataset_ids)
+    require_one_model(datasets)
     body = asked.model_dump()
     require_supported(body)
     if asked.search_id:
         raise ApiError(DATA, "`search_id` names a search app, and this server has none")
     doc_ids = list(dict.fromkeys(map(text, asked.doc_ids or [])))
-    theirs = services().documents.known(tenant_id, dataset_ids, doc_ids)
-    for document_id in doc_ids:
-        if document_id not in theirs:
-            raise ApiError(DATA, f"The datasets don't own the document {shown(document_id)}")
+    require_in(datasets, doc_ids)
     question = Question(
         text=text(asked.question),
         dataset_ids=tuple(dataset_ids),
@@ -87,5 +85,5 @@ def _search(dataset_ids: list[str], asked: SearchDataset) -> Response:
         metadata=conditions(body, "meta_data_filter"),
         rerank=rerank(body),
     )
-    answer = services().retrieval.ask(tenant_id, question)
+    answer = services().retrieval.ask_owners(owners(datasets), question)
     return plain(raw_answer_json(answer, notes_of(answer)))

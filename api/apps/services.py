@@ -34,6 +34,7 @@ from api.db.services.session_service import SessionService
 from api.db.services.tag_service import TagService
 from api.db.services.tally_service import TallyService
 from api.db.services.task_lookup import TaskLookup
+from api.db.services.team_service import TeamService
 from api.db.services.user_admin import UserAdmin
 from api.db.services.user_service import UserService
 from api.db.services.webhook_deliveries import WebhookDeliveries
@@ -106,6 +107,10 @@ class Services:
     @cached_property
     def tags(self) -> TagService:
         return TagService(self.datasets.rows, self.index)
+
+    @cached_property
+    def team(self) -> TeamService:
+        return TeamService(self.datasets.rows)
 
     @cached_property
     def users(self) -> UserService:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from api.apps.auth import caller, require_caller
+from api.apps.access import usable
+from api.apps.auth import require_caller
 from api.apps.envelope import plain
 from api.apps.openapi.operation import describe
 from api.apps.services import services
@@ -21,8 +22,7 @@ bp.before_request(require_caller)
 @describe("Chunks", "The table of contents of a document", answer=Contents)
 def toc(dataset_id: str, document_id: str) -> Response:
     """Of the chunks that a search may see: that of a first parse grows with it."""
-    tenant_id = caller().tenant_id
-    services().datasets.get(tenant_id, dataset_id)
+    tenant_id = usable(dataset_id).tenant_id
     document = services().documents.get(tenant_id, document_id, dataset_id)
     chunks = (
         (chunk.id, [Heading(title, level, page) for level, title, page in chunk.contents])

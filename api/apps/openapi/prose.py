@@ -28,6 +28,7 @@ TAGS = {
     "Jobs": "A file in, its parse followed under one id; ordinary HTTP statuses",
     "Events": "Jobs and datasets followed as they go",
     "Webhooks": "Where outcomes are told to",
+    "Team": "Who may use the caller's datasets of permission `team`",
     "Users": "Signing in, accounts, keys",
     "System": "The server itself: health, version, models, this document",
     "Administration": "What operators see and do; for administrators only",

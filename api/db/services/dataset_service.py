@@ -1,4 +1,4 @@
-"""Datasets: create, list, get. A dataset belongs to a tenant and is seen by nobody else.
+"""Datasets: create, list, get. A dataset belongs to a tenant; a list may have those that teams share (team_service.py).
 
 Counts of chunks and tokens are kept by the document's own transitions (document_sql.py)."""
 
@@ -39,6 +39,8 @@ class NewDataset:
 
 @dataclass(frozen=True)
 class DatasetFilter:
+    """`teams` are tenants whose shared datasets are listed with the tenant's own."""
+
     page: int = 1
     page_size: int = 30
     orderby: str = "create_time"
@@ -47,6 +49,15 @@ class DatasetFilter:
     name: str | None = None
     keywords: str = ""
     chunk_method: str = ""
+    owner_ids: tuple[str, ...] = ()
+    teams: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OwnerCount:
+    id: str
+    nickname: str
+    count: int
 
 
 @dataclass(frozen=True)
@@ -123,6 +134,10 @@ class DatasetService:
     def page(self, tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
         return self._rows.read(_page, tenant_id, wanted)
 
+    def owners(self, tenant_id: str, wanted: DatasetFilter) -> list[OwnerCount]:
+        """Whose datasets the filter lets through, and how many of each; the page does not matter."""
+        return self._rows.read(_owners, tenant_id, wanted)
+
     def size_bytes(self, dataset_id: str) -> int:
         query = Document.select(fn.SUM(Document.size_bytes)).where(
             (Document.kb_id == dataset_id) & (Document.deleted_ms == 0)
@@ -193,8 +208,24 @@ def _owned(tenant_id: str) -> Any:
     return (Knowledgebase.tenant_id == tenant_id) & (Knowledgebase.deleted_ms == 0)
 
 
-def _page(tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
-    query = Knowledgebase.select().where(_owned(tenant_id))
+def _visible(tenant_id: str, teams: Sequence[str]) -> Any:
+    if not teams:
+        return _owned(tenant_id)
+    shared = Knowledgebase.tenant_id.in_(list(teams)) & (Knowledgebase.permission == "team")
+    return ((Knowledgebase.tenant_id == tenant_id) | shared) & (Knowledgebase.deleted_ms == 0)
+
+
+def _owners(tenant_id: str, wanted: DatasetFilter) -> list[OwnerCount]:
+    query = _filtered(Knowledgebase.select(Knowledgebase.tenant_id, fn.COUNT(SQL("*"))), tenant_id, wanted)
+    counts = dict(query.group_by(Knowledgebase.tenant_id).tuples())
+    names = nicknames(set(counts))
+    return [OwnerCount(one, names.get(one, ""), count) for one, count in sorted(counts.items())]
+
+
+def _filtered(query: Any, tenant_id: str, wanted: DatasetFilter) -> Any:
+    query = query.where(_visible(tenant_id, wanted.teams))
+    if wanted.owner_ids:
+        query = query.where(Knowledgebase.tenant_id.in_(list(wanted.owner_ids)))
     if wanted.ids is not None:
         query = query.where(Knowledgebase.id.in_(list(wanted.ids)))
     if wanted.name is not None:
@@ -204,6 +235,11 @@ def _page(tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
         query = query.where(Knowledgebase.name_key.contains(wanted.keywords.casefold()))
     if wanted.chunk_method:
         query = query.where(Knowledgebase.chunk_method == wanted.chunk_method)
+    return query
+
+
+def _page(tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
+    query = _filtered(Knowledgebase.select(), tenant_id, wanted)
     column = Knowledgebase.update_ms if wanted.orderby == "update_time" else Knowledgebase.create_ms
     order = column.desc() if wanted.desc else column.asc()
     offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)

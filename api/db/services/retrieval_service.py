@@ -17,7 +17,7 @@ from api.db.services.metadata_service import MetadataService
 from api.db.services.reranking import Reranked, Reranking, rerank
 from api.db.services.task_sql import marks
 from api.db.services.visibility import SearchedDocument
-from api.db.services.visible_search import VisibleSearch, families
+from api.db.services.visible_search import Seen, VisibleSearch, families
 from common.errors import InvalidInput
 from rag.utils.doc_index import ChunkRecord, DocIndex, Hit, Query
 from rag.utils.embedder import Embedder
@@ -84,6 +84,8 @@ class Answer:
 
 
 _NOTHING = Answer(0, [], [])
+# Dataset ids by tenant.
+Owners = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -113,18 +115,26 @@ class RetrievalService:
     def ask(self, tenant_id: str, question: Question) -> Answer:
         """Best first. Raises IndexUnavailable: an outage is no empty answer; and InvalidInput for datasets of another
         embedding model."""
+        return self.ask_owners({tenant_id: question.dataset_ids}, question)
+
+    def ask_owners(self, owners: Owners, question: Question) -> Answer:
+        """The same of datasets of several tenants: each is searched, and the hits are put in one order."""
         window = _window(question)
         if not question.text.strip() or window.end <= window.start:
             return _NOTHING
+        if question.explain and len(owners) > 1:
+            raise InvalidInput("`explain` tells of datasets of one owner: ask those of others by themselves")
         self._require_model(question.dataset_ids)
         if question.metadata is not None and not question.document_ids:
-            chosen = MetadataService(self._rows).documents_meeting(tenant_id, question.dataset_ids, question.metadata)
+            meeting = MetadataService(self._rows).documents_meeting
+            chosen = [one for owner, ids in owners.items() for one in meeting(owner, ids, question.metadata)]
             if not chosen:
                 return _NOTHING
-            question = replace(question, document_ids=chosen)
+            question = replace(question, document_ids=tuple(chosen))
+        tenant_id, dataset_ids = next(iter(owners.items()))
         query = Query(
             tenant_id=tenant_id,
-            dataset_ids=question.dataset_ids,
+            dataset_ids=tuple(dataset_ids),
             terms=tuple(dict.fromkeys(analyse(question.text))),
             vector=self._embedder.embed([question.text])[0],
             vector_weight=question.vector_similarity_weight,
@@ -133,7 +143,8 @@ class RetrievalService:
             phrases=quoted(question.text),
             explain=question.explain,
         )
-        return self._answer(question, query, window)
+        queries = [replace(query, tenant_id=owner, dataset_ids=tuple(ids)) for owner, ids in owners.items()]
+        return self._answer(question, query, self._seen(queries), window)
 
     def _require_model(self, dataset_ids: Sequence[str]) -> None:
         """The question is embedded by the model at hand, and can't be compared with vectors of another."""
@@ -144,8 +155,15 @@ class RetrievalService:
                     f"The datasets are embedded with {model}, and this server embeds with {self._embedder.name}."
                 )
 
-    def _answer(self, question: Question, query: Query, window: _Window) -> Answer:
-        seen = self._search.best(query)
+    def _seen(self, queries: Sequence[Query]) -> Seen:
+        parts = [self._search.best(query) for query in queries]
+        if len(parts) == 1:
+            return parts[0]
+        hits = sorted((hit for part in parts for hit in part.hits), key=lambda hit: -hit.similarity)
+        documents = {key: value for part in parts for key, value in part.documents.items()}
+        return Seen(hits, documents, sum(part.dropped for part in parts))
+
+    def _answer(self, question: Question, query: Query, seen: Seen, window: _Window) -> Answer:
         found = families(seen.hits)[window.start : window.end]
         reranked = self._reranked(question, found)
         ranked = reranked.hits if reranked else found

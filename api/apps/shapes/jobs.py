@@ -19,6 +19,13 @@ class JobRange(Shape):
 class JobTasks(Shape):
     done: Count
     total: Count
+    reused: Count
+
+
+class JobUnits(Shape):
+    unit: str
+    done: Count
+    total: Count
 
 
 class Unread(Shape):
@@ -62,6 +69,7 @@ class Job(Shape):
     is_final: bool
     ranges: list[JobRange]
     tasks: JobTasks
+    units: JobUnits | None
     attempt: Count
     max_attempts: Count
     queue_position: int | None

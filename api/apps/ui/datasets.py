@@ -32,6 +32,7 @@ def index() -> Response:
         page_size=_PAGE_SIZE,
         orderby="update_time",
         keywords=request.args.get("q", "")[:_MAX_SEARCH].strip(),
+        teams=services().team.tenants_of(caller().user_id),
     )
     page = services().datasets.page(caller().tenant_id, wanted)
     cards = cards_of(page.datasets)

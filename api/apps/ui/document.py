@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response
 
-from api.apps.auth import caller
+from api.apps.access import usable
 from api.apps.job_json import job_json
 from api.apps.jobs import jobs
 from api.apps.services import services
@@ -42,8 +42,8 @@ _TIMELINE_FIRST = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED, JobSta
 
 @bp.get("/datasets/<dataset_id>/documents/<document_id>")
 def show(dataset_id: str, document_id: str) -> Response:
-    tenant_id = caller().tenant_id
-    dataset = services().datasets.get(tenant_id, dataset_id)
+    dataset = usable(dataset_id)
+    tenant_id = dataset.tenant_id
     document = services().documents.get(tenant_id, document_id, dataset_id)
     job = jobs().get(tenant_id, document_id)
     values = {

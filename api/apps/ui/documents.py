@@ -10,7 +10,8 @@ from typing import Any
 from flask import Blueprint, Response, jsonify, request
 
 from api.apps import problems
-from api.apps.auth import caller, require_caller
+from api.apps.access import usable
+from api.apps.auth import require_caller
 from api.apps.job_json import job_json
 from api.apps.problems import FieldError, wrong_fields
 from api.apps.requests import bounded, shown
@@ -33,8 +34,8 @@ _MAX_SEARCH = 255
 
 @bp.get("/datasets/<dataset_id>")
 def show(dataset_id: str) -> Response:
-    dataset = services().datasets.get(caller().tenant_id, dataset_id)
-    page = _table().page(caller().tenant_id, dataset.id, TableFilter())
+    dataset = usable(dataset_id)
+    page = _table().page(dataset.tenant_id, dataset.id, TableFilter())
     return render_page(
         "documents.html",
         dataset=dataset,
@@ -50,16 +51,16 @@ def show(dataset_id: str) -> Response:
 
 @data_bp.get("/ui/datasets/<dataset_id>/documents")
 def rows(dataset_id: str) -> Response:
-    services().datasets.get(caller().tenant_id, dataset_id)
-    return jsonify(page_json(_table().page(caller().tenant_id, dataset_id, _filter())))
+    tenant_id = usable(dataset_id).tenant_id
+    return jsonify(page_json(_table().page(tenant_id, dataset_id, _filter())))
 
 
 @data_bp.get("/ui/datasets/<dataset_id>/document-ids")
 def ids(dataset_id: str) -> Response:
     """Of all that the filter lets through: to act on more than a page of them."""
-    services().datasets.get(caller().tenant_id, dataset_id)
+    tenant_id = usable(dataset_id).tenant_id
     most = services().settings.server.max_ids
-    return jsonify({"ids": _table().ids(caller().tenant_id, dataset_id, _filter(), most)})
+    return jsonify({"ids": _table().ids(tenant_id, dataset_id, _filter(), most)})
 
 
 def page_json(page: TablePage) -> dict[str, Any]:

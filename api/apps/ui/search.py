@@ -20,8 +20,8 @@ _MOST = 1000
 
 @bp.get("/search")
 def show() -> Response:
-    tenant_id = caller().tenant_id
-    found = services().datasets.page(tenant_id, DatasetFilter(page_size=_MOST)).datasets
+    wanted = DatasetFilter(page_size=_MOST, teams=services().team.tenants_of(caller().user_id))
+    found = services().datasets.page(caller().tenant_id, wanted).datasets
     served = services().datasets.embedding_model
     values = {
         "datasets": [_dataset(dataset, served) for dataset in sorted(found, key=lambda one: one.name.casefold())],

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from rag.parser.page_lines import Line, Span
+from rag.parser.page_lines import Line, Span, remembered
 
 # In sizes of type: how far apart pieces stand, and the signs of a formula, whose brackets may be drawn without letters.
 _MAX_GAP = 0.5
@@ -43,7 +43,8 @@ _BRACKETS = re.compile("[\u239b-\u23ad\uf8e5-\uf8fe]")
 _PRIVATE = re.compile("[\uf8e5-\uf8fe\\s]+")
 
 
-def with_formulas(lines: Sequence[Line]) -> Sequence[Line]:
+@remembered
+def with_formulas(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     """The lines in the order of the file, with one in the place of the pieces of each formula."""
     starts = [at for at, (line, after) in enumerate(pairwise(lines)) if _may_start(line, after)]
     if not starts:
@@ -61,7 +62,7 @@ def with_formulas(lines: Sequence[Line]) -> Sequence[Line]:
             done += 1
         found += pieces.as_lines()
     found += lines[done:]
-    return found
+    return tuple(found)
 
 
 def _may_start(line: Line, after: Line) -> bool:

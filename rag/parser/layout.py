@@ -12,7 +12,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from rag.parser.formulas import with_formulas
-from rag.parser.page_lines import MAX_PAGE, Line, Page, Span, clamp
+from rag.parser.page_lines import MAX_PAGE, Line, Page, Span, clamp, remembered
 from rag.parser.strands import in_strands
 
 # What most readers of pages need comes with their order.
@@ -36,7 +36,7 @@ def order(page: Page) -> list[Line]:
     return [*_in_order(lines, page.items), *marks]
 
 
-def _in_order(lines: Sequence[Line], items: Sequence[Line]) -> list[Line]:
+def _in_order(lines: tuple[Line, ...], items: Sequence[Line]) -> list[Line]:
     gutters = find_gutters(lines)
     if gutters:
         return _by_columns((*lines, *items), gutters)
@@ -47,13 +47,13 @@ def _in_order(lines: Sequence[Line], items: Sequence[Line]) -> list[Line]:
     return sorted((*lines, *items), key=_place)
 
 
-def _without_watermarks(page: Page, lines: Sequence[Line]) -> tuple[Sequence[Line], Sequence[Line]]:
+def _without_watermarks(page: Page, lines: tuple[Line, ...]) -> tuple[tuple[Line, ...], Sequence[Line]]:
     """The lines, and apart from them those that are drawn across a page of text; their type makes no heading."""
     least = _WATERMARK * min(page.width, page.height)
     marks = [line for line in lines if line.size > least]
     if not marks or len(lines) - len(marks) < _MIN_TEXT_LINES:
         return lines, ()
-    return [line for line in lines if line.size <= least], [replace(mark, size=0.0) for mark in marks]
+    return tuple([line for line in lines if line.size <= least]), [replace(mark, size=0.0) for mark in marks]
 
 
 def _place(line: Line) -> tuple[float, float]:
@@ -73,7 +73,8 @@ def _is_below(line: Line, item: Line) -> bool:
     return line.base > item.top + 1 and line.left < item.right and line.right > item.left
 
 
-def find_gutters(lines: Sequence[Line]) -> tuple[float, ...]:
+@remembered
+def find_gutters(lines: tuple[Line, ...]) -> tuple[float, ...]:
     """Where a page of two or three columns is empty between them; nothing for a page of one.
 
     Text of columns fills both sides of a gutter; the cells of a table do not."""
@@ -181,6 +182,8 @@ def split_at(line: Line, gutters: Sequence[float]) -> Sequence[Line]:
     """The parts of a line that goes on in the next column at the same height."""
     if not line.spans:
         return (line,)
+    if len(line.spans) == 2:
+        return _halves(line, gutters)
     spans, parts, start = line.spans, [], 0
     for number in range(1, len(spans)):
         gutter = bisect_left(gutters, spans[number - 1].right)
@@ -188,6 +191,21 @@ def split_at(line: Line, gutters: Sequence[float]) -> Sequence[Line]:
             parts.append(_part(line, start, number))
             start = number
     return [*parts, _part(line, start, len(spans))] if parts else (line,)
+
+
+def _halves(line: Line, gutters: Sequence[float]) -> Sequence[Line]:
+    """The same for a line with one gap, as nearly all lines over two columns are."""
+    (_, end, _), (start, _, first) = line.spans
+    gutter = bisect_left(gutters, end)
+    if gutter == len(gutters) or gutters[gutter] > start:
+        return (line,)
+    text, top, bottom, base, size = line.text, line.top, line.bottom, line.base, line.size
+    bold, at, count, mono = line.bold, line.first, line.count, line.mono
+    before = text[:first].strip()
+    return (
+        Line(before, line.left, end, top, bottom, base, size, False, (), bold, at, count, None, mono),
+        Line(text[first:], start, line.right, top, bottom, base, size, line.hyphened, (), bold, at, count, None, mono),
+    )
 
 
 def _part(line: Line, start: int, end: int) -> Line:

@@ -85,3 +85,9 @@ def without_leaders(text: str) -> str:
 
 def box_of_line(page: int, line: Line) -> Box:
     return Box(page, int(line.left), int(line.right + 0.999), int(line.top), int(line.bottom + 0.999))
+
+
+def boxes_of_lines(page: int, lines: Iterable[Line]) -> list[Box]:
+    return [
+        Box(page, int(line.left), int(line.right + 0.999), int(line.top), int(line.bottom + 0.999)) for line in lines
+    ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable
+from functools import wraps
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -61,3 +64,23 @@ class Page(msgspec.Struct, frozen=True):
     items: tuple[Line, ...] = ()
     rules: tuple[tuple[float, float, float], ...] = ()
     is_whole: bool = True
+
+
+_Answer = TypeVar("_Answer")
+_PAGES_KNOWN = 16
+
+
+def remembered(find: Callable[[tuple[Line, ...]], _Answer]) -> Callable[[tuple[Line, ...]], _Answer]:
+    """Keeps the answers for the last pages: the tables of a page and its order are told from the same lines."""
+    known: deque[tuple[tuple[Line, ...], _Answer]] = deque(maxlen=_PAGES_KNOWN)
+
+    @wraps(find)
+    def find_once(lines: tuple[Line, ...]) -> _Answer:
+        for asked, answer in known:
+            if asked is lines:
+                return answer
+        answer = find(lines)
+        known.appendleft((lines, answer))
+        return answer
+
+    return find_once

@@ -15,7 +15,7 @@ from rag.parser.blocks import Block, BlockKind, PlacedLine
 from rag.parser.captions import is_caption
 from rag.parser.headings import SENTENCE_ENDS, HeadingFinder, normalised, standing_titles
 from rag.parser.layout import Line
-from rag.parser.line_joins import box_of_line, has_leaders, is_right_to_left, join_lines, words_around_hyphens
+from rag.parser.line_joins import boxes_of_lines, has_leaders, is_right_to_left, join_lines, words_around_hyphens
 
 # Who makes blocks of lines needs to tell headings.
 __all__ = ["SENTENCE_ENDS", "HeadingFinder", "normalised", "to_blocks"]
@@ -60,8 +60,11 @@ def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iter
     pitches = _usual_pitches(texts)
     words = words_around_hyphens(texts)
     titles = standing_titles(texts)
+    # Most pages have none in all of their text, and then no line is asked.
+    leaders = has_leaders("\n".join([line.text for line in texts]))
     if page == 1:
         headings.find_title(texts)
+    plain_below = headings.plain_below
     draft: _Draft | None = None
     for line in lines:
         if line.block is not None:
@@ -70,13 +73,16 @@ def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iter
             yield line.block
             draft = None
             continue
-        bold = id(line) in titles
-        level = headings.level(line.text, line.size, bold=bold) if bold or line.size >= headings.plain_below else 0
-        if level and has_leaders(line.text):
+        level, bold = 0, False
+        if titles and id(line) in titles:
+            level, bold = headings.level(line.text, line.size, bold=True), True
+        elif line.size >= plain_below:
+            level = headings.level(line.text, line.size)
+        if level and leaders and has_leaders(line.text):
             level = 0  # an entry in a table of contents
         is_item = _ITEM.match(line.text) is not None
         if draft is not None:
-            if not is_item and _continues(draft, line, level, pitches.get(round(line.size), 0.0)):
+            if not is_item and _continues(draft, line, level, pitches, leaders):
                 draft.add(line)
                 continue
             yield _finished(page, draft, headings, words, items)
@@ -86,16 +92,19 @@ def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iter
         yield _finished(page, draft, headings, words, items)
 
 
-def _usual_pitches(lines: Sequence[Line]) -> dict[int, float]:
+def _usual_pitches(lines: Sequence[Line]) -> dict[float, float]:
     """From line to line of each size of type: code, notes and tables are set closer than prose."""
-    steps: dict[int, list[float]] = defaultdict(list)
+    exact: dict[float, list[float]] = defaultdict(list)
     for before, after in pairwise(lines):
         if (step := after.base - before.base) > 1:
-            steps[round(after.size)].append(step)
+            exact[after.size].append(step)
+    steps: dict[int, list[float]] = defaultdict(list)
+    for size, found in exact.items():
+        steps[round(size)] += found
     usual = {size: median(found) for size, found in steps.items()}
     if [size for size, step in usual.items() if step < size]:
         usual.update(_pitches_of_prose(lines, usual))
-    return usual
+    return {size: usual.get(round(size), 0.0) for size in {line.size for line in lines}}
 
 
 def _pitches_of_prose(lines: Sequence[Line], usual: dict[int, float]) -> dict[int, float]:
@@ -108,7 +117,8 @@ def _pitches_of_prose(lines: Sequence[Line], usual: dict[int, float]) -> dict[in
     return {size: median(found) for size, found in steps.items()}
 
 
-def _continues(draft: _Draft, line: Line, level: int, pitch: float) -> bool:
+def _continues(draft: _Draft, line: Line, level: int, pitches: dict[float, float], leaders: bool) -> bool:
+    """`leaders`: whether any line of the page has some."""
     last = draft.lines[-1]
     size = last.size
     if level != draft.level or abs(line.size - size) > 0.12 * size:
@@ -120,10 +130,12 @@ def _continues(draft: _Draft, line: Line, level: int, pitch: float) -> bool:
         return last.text[-1:] not in _SENTENCE_ENDS and line.text[:1].islower()
     if step < 0.5 * size:  # further along on the same line
         return not level or step == 0
-    most = 1.3 * min(pitch, 1.8 * size)
+    most = 1.3 * min(pitches[line.size], 1.8 * size)
     if level:
         return step <= max(most, _MAX_TITLE_STEP * size)
-    if step > most or has_leaders(last.text) or (last.text[-1:].isdecimal() and has_leaders(line.text)):
+    if step > most:
+        return False
+    if leaders and (has_leaders(last.text) or (last.text[-1:].isdecimal() and has_leaders(line.text))):
         return False
     if len(draft.lines) == 1 and _is_title(draft, line):
         return False
@@ -161,7 +173,7 @@ def _finished(
     page: int, draft: _Draft, headings: HeadingFinder, words: frozenset[str], items: Sequence[Line] = ()
 ) -> Block:
     text, starts = join_lines(draft.lines, words)
-    boxes = [box_of_line(page, line) for line in draft.lines]
+    boxes = boxes_of_lines(page, draft.lines)
     kind, level = draft.kind, 0
     if kind is BlockKind.HEADING:
         first = draft.lines[0]

@@ -21,12 +21,12 @@ _MIN_LINE_WORDS = 5.0
 _MOSTLY = 0.4
 
 
-def find_aligned(lines: Sequence[Line], page: int, letters: Letters | None = None) -> Iterator[FoundTable]:
+def find_aligned(lines: tuple[Line, ...], page: int, letters: Letters | None = None) -> Iterator[FoundTable]:
     """The tables among the lines of a page, each with the lines that are left besides it: first those that go over its
     whole width, then those within its columns."""
     if not may_have_rows(lines):
         return
-    left = list(with_formulas(lines))
+    left = with_formulas(lines)
     rows = to_rows(left)
     # Most pages have neither many rows of two parts nor a few of more, and so no text beside a table.
     several = [row.count for row in rows if row.count > 1]
@@ -76,7 +76,7 @@ def _within_columns(
             found = table_of(run, page, words)
             if found is not None:
                 left = list(_besides(left, run))
-                yield FoundTable(found, [line for line, _ in left])
+                yield FoundTable(found, tuple([line for line, _ in left]))
 
 
 _Parted = tuple[Line, Sequence[Line]]
@@ -92,6 +92,6 @@ def _besides(lines: Sequence[_Parted], run: Sequence[Row]) -> Iterator[_Parted]:
             yield from ((part, (part,)) for part in rest)
 
 
-def _without(lines: Sequence[Line], run: Sequence[Row]) -> list[Line]:
+def _without(lines: Sequence[Line], run: Sequence[Row]) -> tuple[Line, ...]:
     used = {id(line) for row in run for line in row.lines}
-    return [line for line in lines if id(line) not in used]
+    return tuple([line for line in lines if id(line) not in used])

@@ -15,6 +15,7 @@ _LONE = re.compile(
 )
 _ROMAN = re.compile(rf"{_AROUND}(?=[ivxlc])(?:xc|xl|l?x{{0,3}})(?:ix|iv|v?i{{0,3}}){_AROUND}")
 _MAX_DIGITS = 4
+_DIGIT = re.compile(r"\d")
 _LEADING = re.compile(rf"{_AROUND}(\d{{1,4}})\s+\S")
 _ENDING = re.compile(rf"\S\s+(\d{{1,4}}){_OF}{_AROUND}$", re.IGNORECASE)
 
@@ -29,7 +30,8 @@ def leading_number(text: str) -> int | None:
 
 
 def ending_number(text: str) -> int | None:
-    found = _ENDING.search(text)
+    # Most lines have no number, and to look for one at the end takes long.
+    found = _ENDING.search(text) if _DIGIT.search(text) else None
     return int(found[1]) if found else None
 
 

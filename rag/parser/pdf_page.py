@@ -105,12 +105,13 @@ class _Reading:
         if is_noisy and is_unusable(text):
             return self._undecodable(text)
         reader = LineReader(self._textpage, self._frame, text)
-        lines = list(read_lines(reader, text, is_noisy=is_noisy))
+        found = list(read_lines(reader, text, is_noisy=is_noisy))
         if reader.unseen:
             # Never all of a page: its size is then wrong.
-            lines = [line for line in lines if line.first not in reader.unseen] or lines
+            found = [line for line in found if line.first not in reader.unseen] or found
         if self._own_chars is not None:
-            lines = with_fields(lines, self._own_chars, reader, text)
+            found = with_fields(found, self._own_chars, reader, text)
+        lines = tuple(found)
         drawn = read_drawn(self._page, self._textpage, self._frame, reader.rects)
         if drawn is None:
             return self._with_aligned(lines, [], None, reader.places)
@@ -118,29 +119,31 @@ class _Reading:
             return self._scanned(drawn)
         tables: list[Line] = []
         for grid in find_grids(drawn.across, drawn.down):
-            found = read_grid(grid, lines, reader.places, self._number)
-            if found is not None:
-                tables.append(found.item)
-                lines = found.lines
+            table = read_grid(grid, lines, reader.places, self._number)
+            if table is not None:
+                tables.append(table.item)
+                lines = table.lines
         return self._with_aligned(lines, tables, drawn, reader.places)
 
-    def _with_aligned(self, lines: list[Line], tables: list[Line], drawn: Drawn | None, letters: Places | None) -> Page:
+    def _with_aligned(
+        self, lines: tuple[Line, ...], tables: list[Line], drawn: Drawn | None, letters: Places | None
+    ) -> Page:
         for found in find_aligned(lines, self._number, letters):
             tables.append(found.item)
             lines = found.lines
         width, height = self._frame.width, self._frame.height
         if drawn is None:
-            return Page(self._number, width, height, tuple(lines), tuple(tables))
+            return Page(self._number, width, height, lines, tuple(tables))
         figures = find_figures(drawn, width, height, self._number, tables)
         rules = tuple([(start, end, at) for at, start, end in drawn.across])
-        return Page(self._number, width, height, tuple(lines), (*tables, *figures), rules)
+        return Page(self._number, width, height, lines, (*tables, *figures), rules)
 
     def _scanned(self, drawn: Drawn) -> Page:
         """The words of a picture; the picture itself where there are none."""
         width, height = self._frame.width, self._frame.height
         lines = read_scan(self._document, self._index, self._frame) if self._ocr else []
         if lines:
-            return self._with_aligned(lines, [], None, None)
+            return self._with_aligned(tuple(lines), [], None, None)
         figures = tuple(find_figures(drawn, width, height, self._number, ()))
         figures = figures or (to_figure((0.0, 0.0, width, height), self._number),)
         return Page(self._number, width, height, (), figures, is_whole=self._ocr)

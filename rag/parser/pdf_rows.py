@@ -23,7 +23,7 @@ _MAX_CELL_LINES = 12
 _LARGER = 1.12
 _NUMBERED = re.compile(r"(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)\.?(?:\s|$)")
 
-_base = attrgetter("base")
+_base, _size = attrgetter("base"), attrgetter("size")
 
 
 def find_runs(rows: Sequence[Row], letters: Letters | None = None) -> Iterator[list[Row]]:
@@ -54,7 +54,7 @@ def _is_next(above: Row, row: Row) -> bool:
 
 def _is_heading(run: Sequence[Row], row: Row) -> bool:
     """Whether a row is rather a title with its number, in larger type."""
-    if row.count > 2 or row.size <= _LARGER * max(above.size for above in run[-2:]):
+    if row.count > 2 or row.size <= _LARGER * run[-1].size or row.size <= _LARGER * max(run[-2:], key=_size).size:
         return False
     return _NUMBERED.match(row.parts[0].text) is not None
 

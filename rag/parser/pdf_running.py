@@ -97,6 +97,8 @@ def _is_running(uses: Sequence[_Use]) -> bool:
 def _pattern(text: str) -> str:
     """The line without its numbers. A number before the words counts as one behind them: facing pages have theirs on
     different sides."""
+    if not _DIGITS.search(text):
+        return text
     pattern = _DIGITS.sub("#", text)
     return f"{pattern[2:]} #" if pattern.startswith("# ") and text[0] != "#" else pattern
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
+from functools import partial
 from itertools import repeat
 from math import inf
 from struct import Struct
@@ -26,6 +27,8 @@ RECTS = (ctypes.c_double * (4 * MAX_RECTS))()
 _sides_at = tuple(native.places(RECTS)[side::4] for side in range(4))
 FIRST_AT = tuple(side[0] for side in _sides_at)
 first_rect = Struct("4d").unpack_from
+# At half the cost of calling the class.
+_to_span = partial(tuple.__new__, Span)
 
 
 class SpanReader:
@@ -33,6 +36,7 @@ class SpanReader:
 
     def __init__(self, textpage: native.Handle, frame: Frame, places: Places) -> None:
         self._textpage, self._frame, self._places = textpage, frame, places
+        self._width = frame.width
 
     def stretches(self, count: int, gap: float) -> tuple[Rect, list[_Stretch]]:
         """The box around the pieces of the line that was counted last, and its stretches between wide gaps."""
@@ -48,8 +52,14 @@ class SpanReader:
         for index in range(1, count):
             get_rect(textpage, index, *FIRST_AT)
             left, upper, right, lower = first_rect(RECTS)
-            first, last = (left if left < first else first), (right if right > last else last)
-            top, bottom = (upper if upper > top else top), (lower if lower < bottom else bottom)
+            if left < first:
+                first = left
+            if right > last:
+                last = right
+            if upper > top:
+                top = upper
+            if lower < bottom:
+                bottom = lower
             left, right = left - offset, right - offset
             if left > end + gap:
                 found.append((start, end))
@@ -57,7 +67,7 @@ class SpanReader:
             elif right > end:
                 end = right
         found.append((start, end))
-        return frame.place_box(first, top, last, bottom), found
+        return (first - offset, frame.top - top, last - offset, frame.top - bottom), found
 
     def _many_stretches(self, count: int, gap: float) -> tuple[Rect, list[_Stretch]]:
         frame = self._frame
@@ -96,37 +106,33 @@ class SpanReader:
         start += lead
         all_ink = sum([right - left for left, right in stretches])
         letters_a_point = len(shown) / all_ink if 0 < all_ink < inf else 0.0
-        (left, right), *others = stretches
+        left, right = stretches[0]
         spans, at, ink = [self._span(left, right, 0)], 0, right - left
-        for left, right in others:
-            at = self._first_word(shown, start, left, gap, max(at, int(ink * letters_a_point)))
-            if not at:
-                return ()
+        left_of, near = self._places.left, gap / 5
+        for left, right in stretches[1:]:
+            likely = int(ink * letters_a_point)
+            at = _word_near(shown, likely if likely > at else at)
+            # Mostly it is this one.
+            if not at or not -near <= (edge := left_of(start + at)) - left <= near:
+                at = at and self._first_word(shown, start, left, gap, at, edge)
+                if not at:
+                    return ()
             spans.append(self._span(left, right, at))
             ink += right - left
         return tuple(spans)
 
     def _span(self, left: float, right: float, at: int) -> Span:
-        width = self._frame.width
-        return (
-            Span(left, right, at) if 0 <= left <= right <= width else Span(clamp(left, width), clamp(right, width), at)
-        )
+        width = self._width
+        if not 0 <= left <= right <= width:
+            left, right = clamp(left, width), clamp(right, width)
+        return _to_span((left, right, at))
 
-    def _first_word(self, shown: str, start: int, left: float, gap: float, likely: int) -> int:
-        """Where the word at a stretch's left edge starts, looked for around where it is likely; 0 if it is not found.
+    def _first_word(self, shown: str, start: int, left: float, gap: float, at: int, edge: float) -> int:
+        """Where the word at a stretch's left edge starts, looked for from the one at `at` on, whose own edge is given;
+        0 if it is not found.
 
         Words of a line stand one after the other: it is the first that is not left of the stretch."""
         left_of, least = self._places.left, left - gap / 2
-        at, before = shown.find(" ", likely) + 1, shown.rfind(" ", 0, likely) + 1
-        if not at or likely - before < at - likely:
-            at = before
-        if not at or shown[at].isspace():
-            at = _word_from(shown, at) or _word_before(shown, len(shown))
-        if not at:
-            return 0
-        edge = left_of(start + at)
-        if abs(edge - left) <= gap / 5:
-            return at
         while edge < least:
             at = _word_from(shown, at)
             if not at:
@@ -135,6 +141,16 @@ class SpanReader:
         while (before := _word_before(shown, at)) and left_of(start + before) >= least:
             at = before
         return at
+
+
+def _word_near(shown: str, likely: int) -> int:
+    """Where the word starts that is nearest to a place; 0 for none but the first."""
+    at, before = shown.find(" ", likely) + 1, shown.rfind(" ", 0, likely) + 1
+    if not at or likely - before < at - likely:
+        at = before
+    if not at or shown[at].isspace():
+        at = _word_from(shown, at) or _word_before(shown, len(shown))
+    return at
 
 
 def _parted(lefts: list[float], rights: list[float], gap: float) -> list[_Stretch]:

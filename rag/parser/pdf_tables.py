@@ -45,7 +45,7 @@ class FoundTable(NamedTuple):
     """A table in its place, and the lines that are left besides it of those that it was found among."""
 
     item: Line
-    lines: list[Line]
+    lines: tuple[Line, ...]
 
 
 def read_grid(grid: Grid, lines: Sequence[Line], letters: Letters, page: int) -> FoundTable | None:
@@ -71,7 +71,7 @@ def read_grid(grid: Grid, lines: Sequence[Line], letters: Letters, page: int) ->
         rows[cell.row].append(Cell(cell_text(pieces.get(number, [])), cell.columns, cell.rows))
     left_edge, _, right_edge, _ = grid.box
     places = [box_of(page, (left_edge, top, right_edge, bottom)) for top, bottom in pairwise(grid.rows)]
-    return FoundTable(to_item(rows, places, grid.box, is_bold=is_bold), left)
+    return FoundTable(to_item(rows, places, grid.box, is_bold=is_bold), tuple(left))
 
 
 def _touches(box: Rect, line: Line) -> bool:

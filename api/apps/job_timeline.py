@@ -21,6 +21,7 @@ from api.apps.shapes.jobs import JobTimeline
 from api.db.services.advice import advice
 from api.db.services.timeline_service import TaskFilter, TimelineService
 from api.db.services.timeline_views import Attempt, ShownState, Timeline, TimelineTask, UnreadPages
+from common.errors import BY_CODE, Verdict
 from common.task_state import TaskType
 
 bp = Blueprint("job_timeline", __name__)
@@ -148,4 +149,7 @@ def _unread_json(unread: Sequence[UnreadPages]) -> list[dict[str, Any]]:
 
 def _reread(page: UnreadPages) -> str:
     """Pages that were left out belong to a task that is done: another parse tries them again, and reuses the rest."""
+    known = BY_CODE.get(page.code)
+    if known is not None and known.verdict is Verdict.PERMANENT:
+        return advice(page.code)
     return f"{advice(page.code).replace('Replay it', 'Parse it again')} Parsing again reads only what is missing."

@@ -61,7 +61,7 @@ def test_what_failed_opens_with_its_timeline_and_says_why_once(world: RestWorld)
     world.flip(document_id)
     text = browser_of(world, world.caller).get(f"/datasets/{dataset_id}/documents/{document_id}").text
     assert values_of(text)["opensWith"] == "timeline"
-    assert "A.pdf is encrypted" in text and "failed: a.pdf" not in text.partition("page-data")[0]
+    assert "a.pdf is encrypted" in text and "failed: a.pdf" not in text.partition("page-data")[0]
 
 
 def test_passwords_stay_out_of_the_page(world: RestWorld) -> None:

@@ -3,6 +3,7 @@ changes while one looks is kept up to date by static/js/document.js."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from flask import Response
@@ -36,6 +37,7 @@ METHODS = {
     "tag": "Tags",
 }
 _ANY = "any"
+_FILE_NAME = re.compile(r"\S*\.\w")
 # What one wants to know first is how it goes, or what went wrong.
 _TIMELINE_FIRST = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.PAUSED, JobStatus.FAILED)
 
@@ -67,9 +69,9 @@ def show(dataset_id: str, document_id: str) -> Response:
 
 
 def _sentence(message: str) -> str:
-    """The badge beside it says that it is done, or failed."""
+    """The badge beside it says that it is done, or failed. A name of a file stays as it is."""
     rest = message.removeprefix("done: ").removeprefix("failed: ")
-    return rest[:1].upper() + rest[1:]
+    return rest if _FILE_NAME.match(rest) else rest[:1].upper() + rest[1:]
 
 
 def _edits(document: DocumentView) -> int:

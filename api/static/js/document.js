@@ -127,6 +127,7 @@ function heard(job) {
   const hasEnded = job.is_final && !wasFinal;
   wasFinal = job.is_final;
   header.show(job);
+  timeline.setPermanent(Boolean(job.error?.is_permanent));
   list.setEditable(!["queued", "running", "paused"].includes(job.status));
   const now = performance.now();
   if (state.view === "timeline" && (hasEnded || now - lately.timeline > LIVE_MS)) {
@@ -136,7 +137,7 @@ function heard(job) {
   if (hasEnded) reloadAfterEnd();
   else if (!job.is_final && now - lately.chunks > GROWING_MS) {
     lately.chunks = now;
-    list.load();
+    list.load().then((found) => found && !list.isFiltered && header.showCounts(found.total));
   }
   if (job.is_final) endFollowing();
 }
@@ -156,6 +157,7 @@ function start() {
 }
 
 list.setEditable(!["queued", "running", "paused"].includes(data.job.status));
+timeline.setPermanent(Boolean(data.job.error?.is_permanent));
 showView(asked.get("view") === "timeline" || (!asked.get("chunk") && !asked.get("page") && data.opensWith === "timeline") ? "timeline" : "chunks");
 openFirst();
 if (!data.job.is_final && data.job.status !== "unstarted") start();

@@ -50,6 +50,8 @@ export function ago(epochMs, nowMs = Date.now()) {
   return DATE.format(epochMs);
 }
 
+// As the first word of a sentence, unless it is the name of a file.
+export const sentence = (text) => (/^\S*\.\w/.test(text) ? text : text.slice(0, 1).toUpperCase() + text.slice(1));
 export const time = (epochMs) => DATE.format(epochMs);
 export const percent = (share) => `${Math.floor(share * 100)} %`;
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;

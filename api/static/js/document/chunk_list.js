@@ -2,6 +2,7 @@
 // searched, and opened around any one of them.
 import { get } from "../api.js";
 import { el, icon, setText } from "../dom.js";
+import { plural } from "../format.js";
 import { marksOf } from "../rich_text.js";
 import { toastError } from "../toast.js";
 import { chunkCard } from "./chunk_card.js";
@@ -70,25 +71,33 @@ export class ChunkList {
     return this.load({ near });
   }
 
+  // What has not changed stays as it is: nobody is torn away from what they read.
   show({ chunks, total, page }) {
     Object.assign(this, { chunks, total, page });
+    setText(this.count, this.summary());
+    this.drawPager();
+    const shown = JSON.stringify([chunks, this.text]);
+    if (shown !== this.shown) this.draw(chunks);
+    this.shown = shown;
+    this.mark(this.chosen);
+  }
+
+  draw(chunks) {
     const marks = marksOf(this.text);
     const on = {
       choose: (chunk) => this.onChoose(chunk),
-      edit: (chunk) => this.done(editChunk(this.path, chunk)),
-      remove: (chunk) => this.done(removeChunk(this.path, chunk)),
-      toggle: (chunk, isOn) => this.done(switchChunk(this.path, chunk, isOn).then(() => true)),
+      edit: (chunk) => this.done(chunk, editChunk(this.path, chunk)),
+      remove: (chunk) => this.done(chunk, removeChunk(this.path, chunk)),
+      toggle: (chunk, isOn) => this.done(chunk, switchChunk(this.path, chunk, isOn).then(() => true)),
     };
     const cards = chunks.map((chunk) => chunkCard(chunk, { path: this.path, marks, pages: this.pages, canEdit: this.canEdit, on }));
     this.list.replaceChildren(...cards);
-    this.mark(this.chosen);
-    setText(this.count, this.summary());
-    this.drawPager();
   }
 
   summary() {
     const first = (this.page - 1) * PAGE_SIZE + 1;
     if (!this.total) return this.isFiltered ? "No chunk is like this. Try a shorter piece of text." : "No chunks yet.";
+    if (this.total <= PAGE_SIZE) return `${plural(this.total, "chunk")}${this.isFiltered ? " found" : ""}`;
     const of = `of ${this.total.toLocaleString("en")}${this.isFiltered ? " found" : ""}`;
     return `${first.toLocaleString("en")}–${(first + this.chunks.length - 1).toLocaleString("en")} ${of}`;
   }
@@ -164,10 +173,14 @@ export class ChunkList {
     this.reveal(chunk.id, { focus: true });
   }
 
-  async done(doing) {
+  // The focus stays with the chunk, or goes to the one that took its place.
+  async done(chunk, doing) {
     try {
       if (!(await doing)) return;
+      const at = this.chunks.findIndex((one) => one.id === chunk.id);
       await this.load();
+      const node = [...this.list.children].find((one) => one.dataset.chunk === chunk.id) ?? this.list.children[at];
+      node?.querySelector(".chunk-head").focus({ preventScroll: true });
       this.onChange();
     } catch (error) {
       toastError(error, "Not changed");

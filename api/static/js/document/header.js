@@ -3,7 +3,7 @@
 import { del, post, put } from "../api.js";
 import { confirm } from "../dialog.js";
 import { el, icon, setText } from "../dom.js";
-import { estimate, number } from "../format.js";
+import { estimate, number, sentence } from "../format.js";
 import { stateBadge } from "../state.js";
 import { toast, toastError } from "../toast.js";
 import { reparse } from "./reparse.js";
@@ -35,14 +35,20 @@ export class Header {
       this.state.replaceChildren(stateBadge(job.status));
       this.state.dataset.state = job.status;
     }
-    setText(this.message, sentence(job.message));
+    setText(this.message, sentence(job.message.replace(/^(?:done|failed): /, ""))); // the badge says that much
     this.bar.value = job.progress;
     this.bar.parentElement.hidden = job.status === "unstarted" || job.status === "done";
     this.bar.className = `bar ${job.status === "failed" ? "bar-bad" : ["paused", "cancelled"].includes(job.status) ? "bar-still" : ""}`;
     setText(this.eta, this.etaText(job));
-    if (job.result) setText(this.chunks, number(job.result.chunk_count));
+    if (job.result) this.showCounts(job.result.chunk_count, job.result.token_count);
     if (this.shownFor !== job.status) this.drawActions(job.status);
     document.getElementById("doc-reparse").disabled = !(ENDED.includes(job.status) || job.status === "unstarted");
+  }
+
+  showCounts(chunks, tokens = null) {
+    setText(this.chunks, number(chunks));
+    setText(this.chunks.previousElementSibling, chunks === 1 ? "chunk" : "chunks");
+    if (tokens !== null) setText(document.getElementById("doc-tokens"), number(tokens));
   }
 
   etaText(job) {
@@ -125,12 +131,6 @@ export class Header {
     });
     if (gone) location.assign(this.data.dataset.url);
   }
-}
-
-// The badge beside it says that it is done, or failed.
-function sentence(message) {
-  const rest = message.replace(/^(?:done|failed): /, "");
-  return rest[0].toUpperCase() + rest.slice(1);
 }
 
 function closeMenu() {

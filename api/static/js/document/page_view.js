@@ -15,7 +15,7 @@ export class PageView {
     this.number = el("input.input.input-s.page-number", { type: "number", min: 1, max: pageCount, "aria-label": "Page", inputmode: "numeric" });
     this.before = this.step("left", "Page before", -1);
     this.after = this.step("right", "Next page", 1);
-    this.zoom = el("button.button.button-s", { type: "button", "aria-pressed": "false", onclick: () => this.toggleZoom() }, icon("search"), "Enlarge");
+    this.zoom = el("button.button.button-s", { type: "button", "aria-pressed": "false", "aria-label": "Enlarge the page", onclick: () => this.toggleZoom() }, icon("search"), el("span.page-zoom-word", {}, "Enlarge"));
     this.note = el("p.page-note", { role: "status" });
     this.picture = el("img.page-picture", { alt: "", decoding: "async" });
     this.boxes = el("div.page-boxes");
@@ -140,7 +140,7 @@ export class PageView {
     this.isZoomed = !this.isZoomed;
     this.frame.classList.toggle("page-frame-zoomed", this.isZoomed);
     this.zoom.setAttribute("aria-pressed", String(this.isZoomed));
-    this.zoom.replaceChildren(icon("search"), this.isZoomed ? "Whole page" : "Enlarge");
+    setText(this.zoom.querySelector(".page-zoom-word"), this.isZoomed ? "Whole page" : "Enlarge");
     this.refresh().then(() => this.mark(this.chosen, { reveal: true }));
   }
 }

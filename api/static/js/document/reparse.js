@@ -41,7 +41,7 @@ export function reparse({ data, job, edits, path }) {
   const warning = el("div.notice.notice-warn", { role: "note" }, icon("warning"), el("div", {}, warningText(job, edits)));
   return ask({
     title: "Parse again with other settings",
-    content: [warning, field("set-method", "Chunk method", method), help, sizes,
+    content: [warning, el("div.field", {}, el("label", { for: "set-method" }, "Chunk method"), method, help), sizes,
       ...(isPdf ? [
         el("label.check", {}, ocr, el("span", {}, "Read scanned pages", el("span.help.quiet", {}, "Text in pictures of pages is recognised. Takes some seconds a page."))),
         field("set-pages", "Pages", pages, "Such as 1-5, 8. Empty: all of them."),

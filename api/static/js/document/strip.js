@@ -1,6 +1,7 @@
 // The pages of a document as a strip of its ranges, each filled by its state: a pattern as well as a colour. One tab
 // stop; arrow keys move between the pieces, Enter or a click chooses one.
 import { el, svg } from "../dom.js";
+import { plural } from "../format.js";
 
 export const STATES = {
   done: "read",
@@ -11,6 +12,7 @@ export const STATES = {
   partial: "read, but for some pages",
   failed: "failed",
   cancelled: "stopped",
+  unread: "could not be read",
 };
 const LEAST_PX = 3;
 const HEIGHT = 28;
@@ -43,13 +45,13 @@ export class Strip {
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 
-  show({ unit, units, spans, counts }) {
-    const text = JSON.stringify([unit, units, spans, counts]);
+  show({ unit, units, spans, counts, unread }) {
+    const text = JSON.stringify([unit, units, spans, counts, unread]);
     if (text === this.shown) return;
     this.shown = text;
-    this.data = { unit, spans, units: Math.max(units, spans.at(-1)?.last ?? 0, 1) };
+    this.data = { unit, spans: withUnread(spans, unread), units: Math.max(units, spans.at(-1)?.last ?? 0, 1) };
     this.draw();
-    this.drawLegend(counts);
+    this.drawLegend(counts, unread);
   }
 
   draw() {
@@ -145,10 +147,14 @@ export class Strip {
     }));
   }
 
-  drawLegend(counts) {
-    const shown = Object.keys(STATES).filter((state) => counts[state]);
-    this.legend.replaceChildren(...shown.map((state) => el("li", {}, this.sample(state),
-      `${STATES[state]} `, el("span.number", {}, counts[state].toLocaleString("en")))));
+  // Ranges by state, and pages that could not be read in ranges that were.
+  drawLegend(counts, unread) {
+    const lost = unread.reduce((sum, one) => sum + one.last - one.first + 1, 0);
+    const ranges = { ...counts, done: (counts.done ?? 0) + (counts.partial ?? 0), partial: 0 };
+    const entry = (state, text) => el("li", {}, this.sample(state), `${STATES[state]}: `, el("span.number", {}, text));
+    const shown = Object.keys(STATES).filter((state) => ranges[state]);
+    this.legend.replaceChildren(...shown.map((state) => entry(state, plural(ranges[state], "range"))),
+      ...(lost ? [entry("unread", plural(lost, this.data.unit === "whole" ? "part" : this.data.unit))] : []));
   }
 
   sample(state) {
@@ -156,6 +162,23 @@ export class Strip {
     box.append(svg("rect", { x: 0.5, y: 0.5, width: 17, height: 13, rx: 2, class: `strip-piece strip-${state}`, fill: `url(#${this.prefix}-${state})` }));
     return box;
   }
+}
+
+// A range that was read but for some pages is cut at them.
+function withUnread(spans, unread) {
+  return spans.flatMap((span) => {
+    const lost = unread.filter((one) => one.first <= span.last && one.last >= span.first);
+    if (span.state !== "partial" || !lost.length) return [span];
+    const found = [];
+    let at = span.first;
+    for (const { first, last } of lost) {
+      if (first > at) found.push({ first: at, last: first - 1, state: "done", tasks: 1 });
+      found.push({ first: Math.max(first, at), last: Math.min(last, span.last), state: "unread", tasks: 1 });
+      at = last + 1;
+    }
+    if (at <= span.last) found.push({ first: at, last: span.last, state: "done", tasks: 1 });
+    return found;
+  });
 }
 
 function niceStep(least) {
@@ -178,4 +201,5 @@ const DRAWN = {
   partial: { turn: "rotate(-45)", lines: ["M4 0v8"] },
   failed: { turn: "rotate(45)", lines: ["M4 0v8", "M0 4h8"] },
   cancelled: { turn: "rotate(45)", lines: ["M4 0v8"] },
+  unread: { turn: "rotate(45)", lines: ["M4 0v8", "M0 4h8"] },
 };

@@ -2,7 +2,7 @@
 // and what to do about its errors. Tasks come a page at a time.
 import { get, post } from "../api.js";
 import { el, icon, setText } from "../dom.js";
-import { duration, plural } from "../format.js";
+import { duration, plural, sentence } from "../format.js";
 import { toast, toastError } from "../toast.js";
 import { STATES, Strip, unitText } from "./strip.js";
 
@@ -31,7 +31,7 @@ export class Timeline {
     this.pager = el("nav.pager", { "aria-label": "Pages of tasks", hidden: true });
     this.replay = el("button.button.button-main", { type: "button", hidden: true, onclick: () => this.replayAll() }, icon("again"), "Replay failed tasks");
     place.append(
-      el("section.card.stack", {}, el("div.card-head", {}, el("h2", {}, "Pages and their state"), this.replay), this.note, this.stripBox),
+      el("section.card.stack", {}, el("div.row.row-apart.timeline-head", {}, el("h2", {}, "How it was read"), this.replay), this.note, this.stripBox),
       this.unread,
       el("section.card.stack", {}, el("h2", {}, "Where the time went"), this.stages),
       el("section.card.stack", {}, el("h2", {}, "Tasks"), this.filters, this.tasks, this.pager));
@@ -80,10 +80,7 @@ export class Timeline {
   }
 
   drawUnread({ unread, unit }) {
-    if (!unread.length) {
-      this.unread.replaceChildren();
-      return;
-    }
+    this.unread.hidden = !unread.length;
     const rows = unread.map((one) => el("li", {}, this.pageLink(unit, one.first, one.last), `: ${one.reason}. `, el("span.quiet", {}, one.advice)));
     this.unread.replaceChildren(el("section.notice.notice-warn", {}, icon("warning"),
       el("div", {}, el("h2.small", {}, `Could not be read`), el("ul", {}, ...rows))));
@@ -144,6 +141,11 @@ export class Timeline {
     if (last > 1) this.pager.replaceChildren(go("left", "Tasks before", page - 1), el("span", {}, `Page ${page} of ${last.toLocaleString("en")}`), go("right", "Next tasks", page + 1));
   }
 
+  // Where another try would end the same, replaying is possible, but not the first thing to do.
+  setPermanent(isPermanent) {
+    this.replay.classList.toggle("button-main", !isPermanent);
+  }
+
   async replayAll() {
     try {
       const { success_count: done, refused_count: refused } = await post("/tasks/replay", { document_ids: [this.jobId] });
@@ -158,8 +160,6 @@ export class Timeline {
 
 const short = (seconds) => (seconds < 1 ? `${Math.round(seconds * 1000)} ms` : duration(seconds));
 const spent = (one) => short((Date.parse(one.ended_at) - Date.parse(one.started_at)) / 1000);
-const sentence = (text) => text[0].toUpperCase() + text.slice(1);
-
 function attemptsText(task) {
   const count = task.attempts.length;
   return `${plural(count, "attempt")}, ${count > 1 ? "the last " : ""}on ${task.attempts.at(-1).executor}`;

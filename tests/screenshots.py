@@ -54,6 +54,25 @@ def _show_new_key(page: Page) -> None:
     page.get_by_label("What is it for?").fill("nightly import")
 
 
+def _choose_chunk(page: Page) -> None:
+    page.locator(".chunk-head").nth(1).click()
+    page.locator(".page-box[aria-current=true]").first.wait_for()
+    page.wait_for_load_state("networkidle")
+
+
+def _wait_for_tasks(page: Page) -> None:
+    page.locator(".task").first.wait_for()
+
+
+def _edit_chunk(page: Page) -> None:
+    page.get_by_label("Edit chunk 1", exact=True).click()
+
+
+def _ask_why(page: Page) -> None:
+    page.locator(".why summary").first.click()
+    page.locator(".why-body table").first.wait_for()
+
+
 # Taken before there is any data.
 FIRST_SHOTS: Sequence[Shot] = (
     Shot("sign-in", "/sign-in", signed_in=False),
@@ -65,6 +84,11 @@ SHOTS: Sequence[Shot] = (
     Shot("knowledge-base-settings", "/datasets/{dataset}/settings"),
     Shot("documents", "/datasets/{dataset}"),
     Shot("documents-selected", "/datasets/{dataset}", _select_some),
+    Shot("document", "/datasets/{dataset}/documents/{document}", _choose_chunk),
+    Shot("document-edit", "/datasets/{dataset}/documents/{document}", _edit_chunk),
+    Shot("document-timeline", "/datasets/{dataset}/documents/{damaged}", _wait_for_tasks),
+    Shot("search", "/search?q=how+fast+does+the+wheel+turn", _ask_why),
+    Shot("search-nothing", "/search?q=wheel&threshold=1"),
     Shot("account", "/account", _open_first_menu),
     Shot("account-new-key", "/account", _show_new_key),
     Shot("nothing-here", "/no-such-page"),
@@ -75,6 +99,7 @@ SHOTS: Sequence[Shot] = (
 class Sample:
     dataset: str
     document: str
+    damaged: str
 
 
 def make_sample(site: Instance, folder: Path) -> Sample:
@@ -98,13 +123,16 @@ def make_sample(site: Instance, folder: Path) -> Sample:
         site.upload(dataset, notes),
         site.upload(dataset, pdfs.write_outlined(folder / "history of felts.pdf", ["Wool", "Water", "Weight"], 8)),
     ]
+    damaged = site.upload(dataset, pdfs.write_without_page(folder / "flood of 1802.pdf", 24, 17))
+    config = {"task_page_size": 4, "on_bad_page": "fail"}
+    site.call("PUT", f"/datasets/{dataset}/documents/{damaged}", {"parser_config": config})
     locked = site.upload(dataset, pdfs.write_encrypted(folder / "ledger 1789.pdf"))
-    site.parse(dataset, *good, locked)
-    for document in (*good, locked):
+    site.parse(dataset, *good, damaged, locked)
+    for document in (*good, damaged, locked):
         site.wait_ended(dataset, document)
     site.upload(dataset, pdfs.write_pages(folder / "inventory.pdf", 4))
     _leave_on_the_way(site, dataset, pdfs.write_long(folder / "encyclopedia of paper.pdf", 60))
-    return Sample(dataset, example)
+    return Sample(dataset, example, damaged)
 
 
 def _leave_on_the_way(site: Instance, dataset: str, path: Path) -> None:

@@ -216,7 +216,7 @@ def test_a_failed_page_is_told_with_what_to_do_and_replayed(open_page: OpenPage,
     expect(page.locator(".strip-tip")).to_have_text("Page 4: failed")
     page.keyboard.press("Enter")
     failed = page.locator(".task").filter(has_text="Page 4")
-    expect(failed.locator(".task-error").first).to_contain_text("on bad page")
+    expect(failed.locator(".task-error").first).to_contain_text("be left out")
     failed.locator("summary").click()
     expect(failed.locator(".attempts li").first).to_contain_text("failed")
     with page.expect_response("**/tasks/replay") as answer:

@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from flask import Response
+from flask import Response, url_for
 
 from api.apps.access import usable
 from api.apps.job_json import job_json
 from api.apps.jobs import jobs
 from api.apps.services import services
+from api.apps.ui.chunk_methods import METHODS, NAMES
 from api.apps.ui.page import page_blueprint
 from api.apps.ui.rendering import render_page
 from api.apps.views import document_json
@@ -22,20 +23,6 @@ from api.db.services.job_views import JobStatus
 
 bp = page_blueprint("ui_document", "datasets")
 
-METHODS = {
-    "naive": "General",
-    "manual": "Manual",
-    "paper": "Paper",
-    "book": "Book",
-    "laws": "Laws",
-    "qa": "Questions and answers",
-    "table": "Table",
-    "presentation": "Presentation",
-    "picture": "Picture",
-    "one": "One chunk",
-    "email": "E-mail",
-    "tag": "Tags",
-}
 _ANY = "any"
 _FILE_NAME = re.compile(r"\S*\.\w")
 # What one wants to know first is how it goes, or what went wrong.
@@ -49,14 +36,14 @@ def show(dataset_id: str, document_id: str) -> Response:
     document = services().documents.get(tenant_id, document_id, dataset_id)
     job = jobs().get(tenant_id, document_id)
     values = {
-        "dataset": {"id": dataset.id, "name": dataset.name, "url": f"/datasets/{dataset.id}"},
+        "dataset": {"id": dataset.id, "name": dataset.name, "url": url_for("ui_documents.show", dataset_id=dataset.id)},
         "document": document_json(document) | {"page_count": document.page_count},
         "job": job_json(job),
         "edits": _edits(document),
         "methods": _methods(document),
         "opensWith": "timeline" if job.status in _TIMELINE_FIRST else "chunks",
     }
-    method = METHODS.get(document.chunk_method, document.chunk_method)
+    method = NAMES.get(document.chunk_method, document.chunk_method)
     return render_page(
         "document.html",
         dataset=dataset,
@@ -81,8 +68,14 @@ def _edits(document: DocumentView) -> int:
 
 
 def _methods(document: DocumentView) -> list[dict[str, Any]]:
-    """Those that this kind of file may have."""
+    """Those that this kind of file may have, and the one it has."""
     own = chunk_method_of(document.name, _ANY)
-    allowed = METHODS if own == _ANY else {own: METHODS.get(own, own)}
-    shown = {document.chunk_method: METHODS.get(document.chunk_method, document.chunk_method)} | allowed
-    return [{"key": key, "label": label} for key, label in shown.items()]
+    allowed = [method for method in METHODS if own in (_ANY, method.key)]
+    shown = [
+        {"key": one.key, "label": one.name, "help": f"{one.does} Good for: {one.good_for}", "hasSize": one.has_size}
+        for one in allowed
+    ]
+    if document.chunk_method not in {method.key for method in allowed}:
+        name = NAMES.get(document.chunk_method, document.chunk_method)
+        shown.insert(0, {"key": document.chunk_method, "label": name, "help": "", "hasSize": False})
+    return shown

@@ -16,7 +16,7 @@ _BY_CODE = {
     "no_pages": "Open the file in a viewer: it has no pages that could be read.",
     "unreadable_file": "Open the file in the program that made it, save it anew, and upload that.",
     "pages_outside": "Change the setting “pages” to pages that the file has, and parse it again.",
-    "bad_page": "Set “on bad page” to “skip” to read the rest without this page, and parse it again.",
+    "bad_page": "Let pages that can't be read be left out (on_bad_page: skip), and parse it again.",
     "embedding_refused": "An administrator has to correct the embedding model of the server or of the knowledge base.",
     "embedding_failed": "Replay it; if it fails again, an administrator should look at the embedding endpoint.",
     "executor_lost": "Replay it. If executors are lost again and again, an administrator should look at their memory.",

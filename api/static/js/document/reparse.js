@@ -3,21 +3,6 @@ import { post, put } from "../api.js";
 import { ask } from "../dialog.js";
 import { el, icon } from "../dom.js";
 
-const HELP = {
-  naive: "Paragraphs are packed into chunks up to the size below. Right for most documents.",
-  qa: "Each question with its answer is a chunk.",
-  manual: "Sections by their headings, as in handbooks.",
-  table: "Each row of a table is a chunk.",
-  paper: "Abstract in one piece, then section by section.",
-  book: "Chapters and sections by the table of contents.",
-  laws: "Articles and paragraphs of laws and contracts.",
-  presentation: "Each slide or page is a chunk.",
-  picture: "What is written in a picture.",
-  one: "The whole document is one chunk.",
-  email: "Head and body of a message.",
-  tag: "Rows of texts with tags, for other documents to be tagged by.",
-};
-
 export function reparse({ data, job, edits, path }) {
   const config = data.document.parser_config;
   const method = el("select.input", { id: "set-method", "aria-describedby": "set-method-help" },
@@ -33,8 +18,9 @@ export function reparse({ data, job, edits, path }) {
   const sizes = el("div.stack", {}, field("set-size", "Size of a chunk, in tokens", size, "512 is about a page of text. Smaller chunks answer more precisely, larger ones keep more context."),
     field("set-overlap", "Overlap, in percent", overlap, "How much of a chunk is repeated at the start of the next."));
   const showMethod = () => {
-    help.textContent = HELP[method.value] ?? "";
-    sizes.hidden = !["naive", "manual", "paper", "book", "laws", "qa"].includes(method.value);
+    const { help: text, hasSize } = data.methods.find((one) => one.key === method.value);
+    help.textContent = text;
+    sizes.hidden = !hasSize;
   };
   method.addEventListener("change", showMethod);
   showMethod();

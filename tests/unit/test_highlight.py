@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.db.services.highlight import highlight
+from api.db.services.highlight import highlight, telling
 from rag.utils.terms import analyse
 
 
@@ -28,3 +28,9 @@ def test_markup_of_tables_is_no_text() -> None:
     text = '<table><tr><th colspan="2">A table &amp; an amp</th></tr></table>'
     marked = highlight(text, frozenset(analyse("table amp th tr colspan 2")))
     assert marked == '<table><tr><th colspan="2">A <em>table</em> &amp; an <em>amp</em></th></tr></table>'
+
+
+def test_words_that_stand_everywhere_are_marked_only_where_they_matter() -> None:
+    assert telling(analyse("How fast does the wheel turn?")) == frozenset(analyse("fast wheel turn"))
+    assert telling(analyse("to be or not to be")) == frozenset(analyse("to be or not"))
+    assert telling(analyse('the "state of the art" lamp'), [tuple(analyse("state of the art"))]) >= {"of", "the"}

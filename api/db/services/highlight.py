@@ -4,12 +4,29 @@ The markup of tables stays as it is, also where somebody asks for a table."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from rag.utils.terms import analyse
 
 _WORD = re.compile(r"\w+(?:[-.'\u2019]\w+)*")
 _MARKUP = re.compile(r"(</?(?:table|caption|tr|th|td)(?: (?:col|row)span=\"\d+\"){0,2}>|&(?:amp|lt|gt|quot|#x27);)")
 _BIGRAM = 2
+# Words of questions that stand in every text: marked, they would hide the others.
+_EVERYWHERE = frozenset(
+    analyse(
+        "a an and are as at be been but by can did do does for from had has have he her his how i if in into is it its"
+        " me my no not of on or our she so than that the their them then there these they this those to was we were"
+        " what when where which who whom whose why will with would you your"
+    )
+)
+
+
+def telling(terms: Iterable[str], phrases: Iterable[Sequence[str]] = ()) -> frozenset[str]:
+    """Those of a question's words that are worth marking: not the ones that stand everywhere, unless they are asked for
+    in quotes, or there are no others."""
+    words = frozenset(terms)
+    quoted = frozenset(word for phrase in phrases for word in phrase)
+    return (words - _EVERYWHERE) | quoted or words
 
 
 def highlight(text: str, terms: frozenset[str]) -> str:

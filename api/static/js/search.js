@@ -1,6 +1,7 @@
 // The search page. All that is asked stands in the address, so that a search can be sent to somebody and gone back to.
 import { post } from "./api.js";
 import { el, icon, pageData, setText } from "./dom.js";
+import { plural } from "./format.js";
 import { hitCard } from "./search/hit.js";
 
 const PAGE_SIZE = 10;
@@ -64,7 +65,7 @@ function showValues() {
 function choice(dataset) {
   const input = el("input", { type: "checkbox", value: dataset.id, checked: state.kb.includes(dataset.id), disabled: !dataset.canBeAsked });
   const about = dataset.canBeAsked
-    ? `${dataset.documents.toLocaleString("en")} documents, ${dataset.chunks.toLocaleString("en")} chunks`
+    ? `${plural(dataset.documents, "document")}, ${plural(dataset.chunks, "chunk")}`
     : `embedded with ${dataset.model}; this server asks with ${data.model}`;
   return el("label.check", {}, input, el("span", {}, dataset.name, el("span.help.quiet", {}, about)));
 }
@@ -173,7 +174,7 @@ function serverMs() {
 
 function showDocuments(documents) {
   const chip = (label, id, is) => el("button.button.button-s", { type: "button", "aria-pressed": String(is), onclick: () => go({ doc: id, page: 1 }) }, label);
-  const shown = documents.slice(0, 12).map((one) => chip(`${one.doc_name} (${one.count})`, one.doc_id, one.doc_id === state.doc));
+  const shown = documents.slice(0, 8).map((one) => chip(`${one.doc_name} (${one.count})`, one.doc_id, one.doc_id === state.doc));
   if (state.doc) shown.unshift(chip("All documents", "", false));
   by("documents").hidden = !state.doc && documents.length < 2;
   by("documents").replaceChildren(...shown);

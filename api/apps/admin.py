@@ -132,6 +132,6 @@ def _queue() -> dict[str, Any]:
     """By the rows; what stands in the streams only while Redis answers."""
     found = services().queue_kept.get()
     try:
-        return queue_json(found, services().messages.states(), "")
+        return queue_json(found, services().streams(), "")
     except QueueUnavailable as exc:
         return queue_json(found, (), exc.public_message)

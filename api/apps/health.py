@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.errors import PagemillError
@@ -20,6 +20,11 @@ class PartState:
     @property
     def is_ok(self) -> bool:
         return not self.error
+
+
+def error_of(states: Sequence[PartState], part: str) -> str:
+    """Why this part does not answer; "" where it does."""
+    return next((state.error for state in states if state.part == part), "")
 
 
 def check_parts(parts: Mapping[str, Callable[[], None]]) -> list[PartState]:

@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from api.apps.health import PartState
+from api.apps.health import PartState, error_of
 from api.apps.services import Services
 from api.db.services.executor_view import Executors, Life
 from api.db.services.queue_view import Line, QueueRows
@@ -88,7 +88,10 @@ class InstanceCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """What can't be told now is left out; `up` says why."""
         box = self._box
-        yield from health_families(box.health_watch.look())
+        health = box.health_watch.look()
+        yield from health_families(health)
+        if error_of(health, "database"):
+            return
         try:
             yield from queue_families(box.queue_kept.get())
             yield from tally_families(box.tallies.total())
@@ -96,7 +99,7 @@ class InstanceCollector(Collector):
         except RowsUnavailable:
             return
         try:
-            yield from stream_families(box.messages.states())
+            yield from stream_families(box.streams())
         except QueueUnavailable:
             return
 

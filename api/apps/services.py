@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import Any, TypeVar, cast
 
 from flask import Flask, current_app
 
-from api.apps.health_watch import HealthWatch
+from api.apps.health_watch import LIMIT_S, HealthWatch
 from api.apps.kept import Kept
+from api.apps.limited import Limited, Silent
 from api.db.services.account_service import AccountService
 from api.db.services.chunk_edits import ChunkEdits
 from api.db.services.chunk_notes import ChunkNotes
@@ -39,14 +40,16 @@ from api.db.services.user_admin import UserAdmin
 from api.db.services.user_service import UserService
 from api.db.services.webhook_deliveries import WebhookDeliveries
 from api.db.services.webhook_service import WebhookService
+from common.errors import QueueUnavailable
 from common.settings import Settings
 from rag.flow.token_counter import token_counter
 from rag.utils.doc_index import DocIndex
 from rag.utils.embedder import load_tokenizer
 from rag.utils.object_store import ObjectStore
-from rag.utils.redis_conn import Queue
+from rag.utils.redis_conn import ExecutorBeat, Queue, StreamState
 
 _KEY = "pagemill"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,19 @@ class Services:
 
     @cached_property
     def executor_view(self) -> ExecutorView:
-        return ExecutorView(self.datasets.rows, self.messages)
+        return ExecutorView(self.datasets.rows, partial(_in_time, self._beats))
+
+    @cached_property
+    def _beats(self) -> Limited[list[ExecutorBeat]]:
+        return Limited("heartbeats", self.messages.executors, LIMIT_S, QueueUnavailable)
+
+    def streams(self) -> list[StreamState]:
+        """Raises QueueUnavailable, also where Redis takes too long."""
+        return _in_time(self._streams)
+
+    @cached_property
+    def _streams(self) -> Limited[list[StreamState]]:
+        return Limited("streams", self.messages.states, LIMIT_S, QueueUnavailable)
 
     @cached_property
     def executor_orders(self) -> ExecutorOrders:
@@ -164,6 +179,13 @@ class Services:
     @cached_property
     def webhook_deliveries(self) -> WebhookDeliveries:
         return WebhookDeliveries(self.datasets.rows)
+
+
+def _in_time(limited: Limited[T]) -> T:
+    try:
+        return limited.get()
+    except Silent as exc:
+        raise QueueUnavailable(f"the queue does not answer: {exc}") from exc
 
 
 def provide(app: Flask, box: Services) -> None:

@@ -4,7 +4,7 @@ became of their tasks. Without heartbeats (Redis is away or was flushed) the row
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -15,7 +15,7 @@ from api.db.services.executor_orders import ExecutorOrders, Order
 from api.db.services.executor_registry import Ended, ExecutorRegistry, ExecutorRow
 from api.db.services.task_sql import marks
 from common.errors import QueueUnavailable
-from rag.utils.redis_conn import ExecutorBeat, Queue
+from rag.utils.redis_conn import ExecutorBeat
 
 # An executor writes its row every five seconds; one that is late by as much again is silent.
 _ROW_FRESH_S = 10.0
@@ -73,9 +73,11 @@ class Executors:
 
 
 class ExecutorView:
-    def __init__(self, rows: Rows, messages: Queue) -> None:
+    """`beats` reads the heartbeats, and raises QueueUnavailable."""
+
+    def __init__(self, rows: Rows, beats: Callable[[], list[ExecutorBeat]]) -> None:
         self._rows = rows
-        self._messages = messages
+        self._beats = beats
         self._registry = ExecutorRegistry(rows)
         self._orders = ExecutorOrders(rows)
         self._fates = ExecutorFates(rows)
@@ -93,7 +95,7 @@ class ExecutorView:
         beats: list[ExecutorBeat] = []
         error = ""
         try:
-            beats = self._messages.executors()
+            beats = self._beats()
         except QueueUnavailable as exc:
             error = exc.public_message
         return Executors(tuple(self._running(beats, has_beats=not error)), (), {}, error)

@@ -1,9 +1,15 @@
 // The operators' figures, asked for every two seconds while the page is looked at. When they stop coming, the page says
 // so and how old those on it are: old figures never pass for new ones.
 import { get } from "./api.js";
+import { PARTS } from "./admin_parts.js";
 import { el, icon, pageData, setText } from "./dom.js";
 
 const EVERY_MS = 2000;
+const AWAY = {
+  queue: "No new task starts; what is in work goes on, and nothing is lost.",
+  index: "Tasks wait for it, and searches fail.",
+  store: "Files can't be uploaded or read; tasks wait for it.",
+};
 
 // onFacts(facts) is called at once with what the page came with, then with every answer. Returns a function that asks now.
 export function follow(onFacts) {
@@ -54,7 +60,7 @@ export function showWarnings(facts) {
 }
 
 function warnings({ health, executors, queue }) {
-  const found = health.filter((part) => !part.ok).map((part) => `The ${part.part} is away: ${part.error}`);
+  const found = health.filter((part) => !part.ok).map(({ part }) => `${PARTS[part] ?? part} is away. ${AWAY[part] ?? ""}`);
   const alive = executors.running.filter((one) => one.life !== "silent");
   const waits = queue.total.waiting + queue.total.published;
   if (!alive.length) found.push(`No executor is running: nothing is being parsed${waits ? `, and ${waits} tasks wait` : ""}.`);

@@ -3,12 +3,11 @@ import { followHistory } from "./admin_charts.js";
 import { showEnded } from "./admin_ended.js";
 import { showExecutors } from "./admin_executors.js";
 import { follow, showWarnings } from "./admin_feed.js";
-import { keyed } from "./admin_parts.js";
+import { PARTS, keyed } from "./admin_parts.js";
 import { el, setText } from "./dom.js";
 import { duration, number } from "./format.js";
 import { stateBadge } from "./state.js";
 
-const PARTS = { database: "Database", queue: "Redis", index: "Index", store: "File store" };
 const NOW = [
   ["waiting", "waiting", ({ total }) => number(total.waiting + total.published)],
   ["running", "at work", ({ total }) => number(total.running)],

@@ -1,6 +1,9 @@
 // Small pieces that the operators' pages share: lists that keep their elements, names of documents, pages of a task.
 import { el, pageData, setText } from "./dom.js";
 
+// The parts as operators call them.
+export const PARTS = { database: "Database", queue: "Redis", index: "Index", store: "File store" };
+
 // Bring a box's children after the items, by key: what stays keeps its element, its focus and what is open in it.
 // make(item) gives {node, update(item)}.
 export function keyed(box, items, keyOf, make) {

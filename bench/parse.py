@@ -32,6 +32,8 @@ from tests.known_documents import MAKERS, cells_right, f1, order, prose, words_o
 
 RESULTS = ROOT / "bench" / "results" / "parse.json"
 _LONG_PAGES = 10_000
+# Memory at the end of these, against that after the first thousand.
+_FLAT = 1.05
 # The slowest readers get a part of the pages.
 _SLOW = {"pdfplumber", "pdfminer.six", "docling-parse", "pypdf"}
 _OURS, _BARE = "pagemill", "pypdfium2"
@@ -186,7 +188,10 @@ def long_document(folder: Path) -> LongDocument:
     )
     if done.returncode:
         raise SystemExit(done.stderr)
-    return LongDocument(**json.loads(done.stdout.splitlines()[-1]))
+    found = LongDocument(**json.loads(done.stdout.splitlines()[-1]))
+    if found.memory_mb_at_end > _FLAT * found.memory_mb_at_1000:
+        raise SystemExit(f"memory grows with the pages: {found.memory_mb_at_1000} to {found.memory_mb_at_end} MB")
+    return found
 
 
 def read_long(path: Path) -> LongDocument:

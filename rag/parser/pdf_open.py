@@ -21,6 +21,9 @@ from rag.parser.layout import Page
 from rag.parser.pdf_page import read_page
 
 _SAMPLE_PAGES = 12
+# pdfium keeps what it has read of a document until that is closed: after as many pages it is opened anew, which takes
+# some milliseconds, and memory stays what it is however many there are.
+_PAGES_AT_ONCE = 1_000
 # For most of what a document says of itself; where pdfium puts it.
 _metadata_room = ctypes.create_string_buffer(1024)
 
@@ -32,12 +35,19 @@ class OpenFile:
         self.path = path
         self.key = (file_key(path), password)
         self.document = _load(path, name, password)
+        self._name, self._password = name, password
         self._sampled: dict[int, Page] = {}
         self._merged: dict[int, int] = {}
+        self._read = 0
 
     def page(self, index: int, *, ocr: bool) -> Page:
         sampled = self._sampled.get(index)
-        return sampled or read_page(self.document, self.path, index, ocr=ocr, merged=self._merged)
+        if sampled is not None:
+            return sampled
+        if self._read >= _PAGES_AT_ONCE and self._is_unchanged():
+            self._open_anew()
+        self._read += 1
+        return read_page(self.document, self.path, index, ocr=ocr, merged=self._merged)
 
     def sample(self) -> list[Page]:
         """Some pages from all over the document. Those that are pictures are left for their range to read."""
@@ -62,6 +72,21 @@ class OpenFile:
 
     def close(self) -> None:
         self.document.close()
+
+    def _open_anew(self) -> None:
+        document = _load(self.path, self._name, self._password)
+        self.document.close()
+        self.document = document
+        # What was made a part of pages was so in the memory of the other.
+        self._merged.clear()
+        self._read = 0
+
+    def _is_unchanged(self) -> bool:
+        """A file that was replaced or removed while it is read is read on as it was."""
+        try:
+            return file_key(self.path) == self.key[0]
+        except FileNotFoundError:
+            return False
 
 
 class _Held:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import pytest
 from fpdf import FPDF
 
 from common.errors import DocumentError, EncryptedFile, UnreadableFile
+from common.settings import ROOT
 from rag.flow.chunk import ChunkSettings
 from rag.flow.chunker import Chunker
 from rag.parser import pdf_open, registry
@@ -132,6 +135,57 @@ def test_the_last_pages_of_ten_thousand(tmp_path: Path) -> None:
         costs.append(time.process_time() - began)
         assert [block.text for block in blocks] == [f"Page {page}." for page in range(start + 1, start + 13)]
     assert costs[1] < costs[0] + 0.25
+
+
+_READ_ALL = """
+import sys
+from pathlib import Path
+import psutil
+from rag.parser import registry
+path = Path(sys.argv[1])
+profile = registry.profile(path, path.name)
+for start in range(0, profile.units, 1500):
+    assert len(list(registry.read(path, profile, start, start + 1500))) == 1500
+    print(psutil.Process().memory_info().rss >> 20)
+"""
+
+
+def test_memory_does_not_grow_with_the_pages(tmp_path: Path) -> None:
+    """pdfium keeps about 3 KB of each of these pages for as long as their document is open."""
+    path = _large(tmp_path / "a.pdf", 6_000)
+    done = subprocess.run([sys.executable, "-c", _READ_ALL, str(path)], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    first, *later = map(int, done.stdout.split())
+    assert len(later) == 3 and max(later) <= first + 8
+
+
+def test_a_document_that_is_opened_anew_between_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _many_kinds(tmp_path / "a.pdf")
+    profile = registry.profile(path, "a.pdf")
+    whole = list(registry.read(path, profile, 0, profile.units))
+    monkeypatch.setattr(pdf_open, "_PAGES_AT_ONCE", 3)
+    pdf_open.release()
+    opened = pdf_open.open_file(path, "a.pdf")
+    before = opened.document
+    assert list(registry.read(path, profile, 0, profile.units)) == whole
+    assert opened.document is not before
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_file_that_is_changed_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
+) -> None:
+    monkeypatch.setattr(pdf_open, "_PAGES_AT_ONCE", 2)
+    path = pdfs.write_pages(tmp_path / "a.pdf", 5)
+    opened = pdf_open.open_file(path, "a.pdf")
+    before = opened.document
+    first = opened.page(0, ocr=False)
+    if is_replaced:
+        pdfs.write_pages(tmp_path / "b.pdf", 9).replace(path)
+    else:
+        path.unlink()
+    assert len([opened.page(index, ocr=False) for index in range(5)]) == 5
+    assert opened.page(0, ocr=False) == first and opened.document is before
 
 
 def test_a_hundred_thousand_empty_pages(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from flask import Response, jsonify
 
@@ -12,7 +11,7 @@ from api.apps.admin_json import groups_json
 from api.apps.openapi.operation import Surface, describe
 from api.apps.requests import Loose, loose_body, text
 from api.apps.services import services
-from api.apps.shapes.admin import GroupActed
+from api.apps.shapes.admin import FailedGroup, GroupActed
 from common.errors import NotFound
 
 bp = admin_blueprint("admin_failed")
@@ -26,7 +25,7 @@ class After(Loose):
 
 
 @bp.get("/admin/failed")
-@describe(TAG, "Failed tasks of everybody by cause", surface=_PROBLEM, answer=list[dict[str, Any]], statuses=FORBIDDEN)
+@describe(TAG, "Failed tasks of everybody by cause", surface=_PROBLEM, answer=list[FailedGroup], statuses=FORBIDDEN)
 def failed() -> Response:
     return jsonify(groups_json(services().failed_groups.look()))
 

@@ -54,6 +54,7 @@ class ServerSettings(_Section):
     max_files_per_upload: Positive = Field(256, description="Most files in one upload call.")
     max_json_mb: Positive = Field(32, description="Largest JSON body, in MiB.")
     max_ids: int = Field(30_000, ge=1, le=30_000, description="Most ids in one list of a call.")
+    max_page_size: int = Field(100, ge=1, le=1000, description="Most entries on one page of a list.")
     max_question_chars: Positive = Field(65_535, description="Longest question of a search, in characters.")
     requests_per_minute: int = Field(
         0, ge=0, description="Requests of one API key or login in a minute; more get 429. 0: any number."

@@ -12,13 +12,13 @@ from api.apps.envelope import ARGUMENT, ApiError
 from api.apps.parser_config import ParserConfig, Strict
 from api.apps.requests import (
     MAX_NUMBER,
-    MAX_PAGE_SIZE,
     Avatar,
     ChunkMethod,
     DatasetName,
     LongText,
     MetadataFields,
     ModelName,
+    PageSize,
     Permission,
     as_uuid,
 )
@@ -76,7 +76,7 @@ class ListDatasets(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     page: Annotated[int, Field(ge=1, le=MAX_NUMBER)] = 1
-    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+    page_size: PageSize = 30
     orderby: Literal["create_time", "update_time"] = "create_time"
     desc: bool = True
     id: Annotated[str, AfterValidator(as_uuid)] | None = None

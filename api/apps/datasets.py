@@ -9,7 +9,7 @@ from api.apps.auth import caller, require_caller
 from api.apps.dataset_requests import ListDatasets, UpdateDataset
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
 from api.apps.openapi.operation import describe
-from api.apps.requests import CreateDataset, as_uuid, query, schema_body, shown
+from api.apps.requests import CreateDataset, as_uuid, query, require_page_size, schema_body, shown
 from api.apps.services import services
 from api.apps.shapes.common import Count
 from api.apps.shapes.datasets import Dataset, DatasetInFull, DatasetOwners, ListedDataset
@@ -65,6 +65,7 @@ def create() -> Response:
 )
 def list_page() -> Response:
     asked = query(ListDatasets)
+    require_page_size(asked.page_size)
     if asked.id is not None and asked.ids is not None:
         raise ApiError(DATA, "`id` and `ids` can't be given together")
     extras = asked.extras()

@@ -13,7 +13,8 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from api.apps.parser_config import ParserConfig
 from api.apps.problems import FieldError, Problem, wrong_fields
-from api.apps.requests import MAX_NUMBER, MAX_PAGE_SIZE, ChunkMethod, Loose, params, shown
+from api.apps.requests import MAX_NUMBER, ChunkMethod, Loose, PageSize, params, shown
+from api.apps.sizes import max_page_size
 from api.apps.uploads import BinaryFile, IncomingFile
 from api.db.services.file_names import require_file_name
 from api.db.services.file_types import chunk_method_of, type_of
@@ -46,7 +47,7 @@ class JobFields(Loose):
 
 class ListJobs(Loose):
     page: Annotated[int, Field(ge=1, le=MAX_NUMBER)] = 1
-    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+    page_size: PageSize = 30
     status: Annotated[
         list[Literal["unstarted", "queued", "running", "paused", "done", "failed", "cancelled"]],
         Field(description="One or several, repeated or parted by commas"),
@@ -108,7 +109,7 @@ def job_form() -> JobForm:
 def job_filter() -> JobFilter:
     wrong = [FieldError(name, "is not known") for name in request.args if name not in ListJobs.model_fields]
     page = _number(wrong, "page", 1, MAX_NUMBER)
-    page_size = _number(wrong, "page_size", 30, MAX_PAGE_SIZE)
+    page_size = _number(wrong, "page_size", min(30, max_page_size()), max_page_size())
     statuses = [part for one in params().getlist("status") for part in one.split(",") if part]
     for status in statuses:
         if status not in _STATUSES:

@@ -18,14 +18,13 @@ from werkzeug.exceptions import BadRequest
 from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
 from api.apps.openapi.operation import current_operation
 from api.apps.parser_config import MAX_CHARS, ParserConfig, Strict
-from api.apps.sizes import max_json_bytes, require_count, require_sizes
+from api.apps.sizes import max_json_bytes, max_page_size, require_count, require_sizes
 from api.db.services.file_names import has_control_characters, require_file_name
 from common.errors import InvalidInput
 
 M = TypeVar("M", bound=BaseModel)
 
 _MAX_SHOWN = 128
-MAX_PAGE_SIZE = 100
 MAX_IDS = 30_000
 MAX_NUMBER = 2**53
 _MALFORMED = "Malformed JSON syntax: Missing commas/brackets or invalid encoding"
@@ -79,6 +78,8 @@ Avatar = Annotated[str, Field(max_length=MAX_CHARS), AfterValidator(_avatar)]
 LongText = Annotated[str, Field(max_length=MAX_CHARS)]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=255), AfterValidator(_model)]
 Permission = Literal["me", "team"]
+# Its maximum is a setting: the description has it (openapi/document.py), and those who use it hold it.
+PageSize = Annotated[int, Field(ge=1)]
 ChunkMethod = Literal[
     "naive", "book", "email", "laws", "manual", "one", "paper", "picture", "presentation", "qa", "resume", "table",
     "tag",
@@ -130,10 +131,10 @@ class Loose(BaseModel):
 
 
 class Paged(Loose):
-    """Of a page or a size that is no number or below 1 the default is taken, of a size above 100 the most."""
+    """Of a page or a size that is no number or below 1 the default is taken, of a size that is too large the most."""
 
     page: Annotated[int, Field(ge=1)] = 1
-    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+    page_size: PageSize = 30
 
 
 def schema_body(model: type[M]) -> M:
@@ -211,7 +212,14 @@ def page_number() -> int:
 
 
 def page_size() -> int:
-    return min(_positive(params().get("page_size"), 30), MAX_PAGE_SIZE)
+    return min(_positive(params().get("page_size"), 30), max_page_size())
+
+
+def require_page_size(given: int) -> None:
+    """For lists that refuse what is too large. Raises ApiError 101."""
+    if given > max_page_size():
+        text = f"Input should be less than or equal to {max_page_size()}"
+        raise ApiError(ARGUMENT, f"Field: <page_size> - Message: <{text}> - Value: <{given}>")
 
 
 def bounded(value: object, default: int, most: int = MAX_NUMBER) -> int:

@@ -10,12 +10,13 @@ from pydantic import Field
 
 from api.apps.access import usable_all
 from api.apps.auth import require_caller
-from api.apps.envelope import DATA, ApiError, plain
+from api.apps.envelope import DATA, UNCAUGHT, ApiError, plain
 from api.apps.metadata_requests import MetadataCondition
 from api.apps.openapi.operation import describe
-from api.apps.requests import MAX_PAGE_SIZE, Loose, bounded, id_list, loose_body, shown, text
+from api.apps.requests import Loose, PageSize, bounded, id_list, loose_body, shown, text
 from api.apps.services import services
 from api.apps.shapes.chunks import Retrieved
+from api.apps.sizes import max_page_size
 from api.apps.views import answer_json
 from api.db.services.chunk_notes import ChunkNote
 from api.db.services.dataset_service import DatasetView
@@ -39,7 +40,7 @@ class Retrieve(Loose):
         Field(default_factory=list)
     )
     page: Annotated[int, Field(ge=1)] = 1
-    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+    page_size: PageSize = 30
     similarity_threshold: Annotated[float, Field(ge=0, le=1)] = 0.2
     vector_similarity_weight: Annotated[float, Field(ge=0, le=1, description="Words have the rest")] = 0.3
     top_k: Annotated[int, Field(ge=1, description=f"Candidates; at most {_MAX_TOP_K} are taken")] = 1024
@@ -80,7 +81,7 @@ def retrieve() -> Response:
         dataset_ids=tuple(dataset_ids),
         document_ids=tuple(_document_ids(body, datasets)),
         page=bounded(body.get("page"), 1),
-        page_size=bounded(body.get("page_size"), 30, 100),
+        page_size=bounded(body.get("page_size"), 30, max_page_size()),
         similarity_threshold=_share(body, "similarity_threshold", 0.2),
         vector_similarity_weight=_share(body, "vector_similarity_weight", 0.3),
         top_k=_top_k(body),
@@ -202,7 +203,7 @@ def rerank(body: Mapping[str, Any]) -> bool:
         return False
     model = services().retrieval.rerank_model
     if model is None or not isinstance(given, str) or model not in (given, given.rpartition("@")[0]):
-        raise ApiError(DATA, "`rerank_id` names a model that this server does not have")
+        raise ApiError(UNCAUGHT, "`rerank_id` names a model that this server does not have")
     return True
 
 

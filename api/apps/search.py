@@ -11,10 +11,11 @@ from api.apps.access import usable_all
 from api.apps.auth import require_caller
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.openapi.operation import describe
-from api.apps.requests import MAX_NUMBER, MAX_PAGE_SIZE, schema_body, shown, text
+from api.apps.requests import MAX_NUMBER, schema_body, shown, text
 from api.apps.retrieval import conditions, notes_of, owners, require_in, require_one_model, require_supported, rerank
 from api.apps.services import services
 from api.apps.shapes.chunks import Searched
+from api.apps.sizes import max_page_size
 from api.apps.views import raw_answer_json
 from api.db.services.retrieval_service import Question
 
@@ -78,7 +79,7 @@ def _search(dataset_ids: list[str], asked: SearchDataset) -> Response:
         dataset_ids=tuple(dataset_ids),
         document_ids=tuple(doc_ids),
         page=asked.page,
-        page_size=min(asked.size, MAX_PAGE_SIZE),
+        page_size=min(asked.size, max_page_size()),
         similarity_threshold=asked.similarity_threshold,
         vector_similarity_weight=asked.vector_similarity_weight,
         top_k=min(asked.top_k, _MOST),

@@ -13,6 +13,10 @@ def max_json_bytes() -> int:
     return services().settings.server.max_json_mb * 1024 * 1024
 
 
+def max_page_size() -> int:
+    return services().settings.server.max_page_size
+
+
 def require_sizes(body: Mapping[str, Any]) -> None:
     """Of a JSON body or a form: lists of ids and a question. Raises ApiError 101 that names the field."""
     for key, given in body.items():

@@ -12,7 +12,7 @@ from pydantic import Field
 from api.apps.auth import caller, require_caller
 from api.apps.envelope import ARGUMENT, ApiError, expect_full, full
 from api.apps.openapi.operation import Surface, describe
-from api.apps.requests import MAX_PAGE_SIZE, Loose, id_list, loose_body, page_size, params
+from api.apps.requests import Loose, PageSize, id_list, loose_body, page_size, params
 from api.apps.services import services
 from api.apps.shapes.documents import Acted, FailedTasks
 from api.db.services.failed_service import FailedFilter
@@ -28,7 +28,7 @@ _TAG = "Tasks"
 class FailedQuery(Loose):
     document_id: Annotated[list[str], Field(description="May be repeated")] = Field(default_factory=list)
     error_code: str = ""
-    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 30
+    page_size: PageSize = 30
 
 
 class WhichFailed(Loose):

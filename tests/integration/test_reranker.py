@@ -203,7 +203,7 @@ def test_it_is_asked_only_where_it_is_named_or_always(
         refused = world.refused(
             "POST", "/retrieval", json={"dataset_ids": [dataset_id], "question": "x", "rerank_id": unknown}
         )
-        assert refused == (102, "`rerank_id` names a model that this server does not have")
+        assert refused == (100, "`rerank_id` names a model that this server does not have")
     with_reranker(world, settings(endpoint, always=True))
     assert ask(world, dataset_id)["rerank"]["used"]
 

@@ -57,7 +57,7 @@ def test_a_raw_search_of_one_and_of_many(world: RestWorld, place: tuple[str, str
         ({"question": "a", "vector_similarity_weight": "x"}, 101, "<vector_similarity_weight>"),
         ({"question": "a", "doc_ids": ["nope"]}, 102, "don't own the document"),
         ({"question": "a", "use_kg": True}, 102, "chat model"),
-        ({"question": "a", "rerank_id": "x"}, 102, "`rerank_id`"),
+        ({"question": "a", "rerank_id": "x"}, 100, "`rerank_id`"),
         ({"question": "a", "search_id": "x"}, 102, "`search_id`"),
         ({"question": "a", "meta_data_filter": {"conditions": 1}}, 102, "conditions"),
     ],

@@ -181,6 +181,20 @@ def test_who_shows_nothing_has_guessed_nothing(tmp_path: Path) -> None:
         world.ok("GET", "/datasets")
 
 
+def test_how_long_a_page_may_be(tmp_path: Path) -> None:
+    with limited(tmp_path, max_page_size=2) as (world, _):
+        dataset_id = world.dataset()
+        for name in ("a.txt", "b.txt", "c.txt"):
+            world.document(dataset_id, name)
+        assert len(world.ok("GET", f"/datasets/{dataset_id}/documents?page_size=100")["docs"]) == 2
+        code, message = world.refused("GET", "/datasets?page_size=3")
+        assert code == 101 and "less than or equal to 2" in message
+        assert world.call("GET", "/jobs?page_size=3").status_code == 400
+        assert len(world.call("GET", "/jobs").get_json()["jobs"]) == 2
+        told = world.client.get("/api/v1/openapi.json").get_json()["paths"]["/api/v1/datasets"]["get"]["parameters"]
+        assert [one["schema"]["maximum"] for one in told if one["name"] == "page_size"] == [2]
+
+
 def test_what_one_call_may_hold(tmp_path: Path) -> None:
     with limited(tmp_path, max_json_mb=1, max_ids=3, max_question_chars=20) as (world, _):
         dataset_id = world.dataset()

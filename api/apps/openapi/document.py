@@ -50,6 +50,8 @@ def build(app: Flask, server: ServerSettings, version: str) -> Schema:
             paths.setdefault(path, {}).setdefault(method.lower(), described)
         elif not why_undescribed(view):
             raise LookupError(f"{method} {rule.rule} is not described")
+    _put_page_size(paths, server.max_page_size)
+    _put_page_size(schemas.components, server.max_page_size)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Pagemill", "version": version, "description": ABOUT},
@@ -144,8 +146,20 @@ def _request_body(operation: Operation, schemas: Schemas) -> Schema:
     return {"required": operation.needs_body, "content": content}
 
 
+def _put_page_size(part: Any, most: int) -> None:
+    """Into every parameter and field of that name: models do not know the settings."""
+    if isinstance(part, dict):
+        if part.get("name") == "page_size" and part.get("in") == "query":
+            part["schema"]["maximum"] = most
+        page_size = part.get("properties", {}).get("page_size")
+        if isinstance(page_size, dict) and "minimum" in page_size:
+            page_size["maximum"] = most
+    for one in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        _put_page_size(one, most)
+
+
 def _limits(server: ServerSettings) -> Schema:
     """As they are set on this server."""
-    names = ("max_body_mb", "max_json_mb", "max_files_per_upload", "max_ids", "max_question_chars",
+    names = ("max_body_mb", "max_json_mb", "max_files_per_upload", "max_ids", "max_page_size", "max_question_chars",
              "requests_per_minute", "request_burst", "failed_logins_per_minute")  # fmt: skip
     return {name: getattr(server, name) for name in names}

@@ -20,10 +20,11 @@ export const ACTS = {
 
 // documents: [{id, name, status}] as far as they are known; ids: all of them. Resolves to whether something was done.
 export async function act(kind, datasetId, ids, documents) {
-  if (!(await agreed(kind, datasetId, ids, documents))) return false;
+  const answer = await agreed(kind, datasetId, ids, documents);
+  if (!answer) return false;
   if (kind === "delete") return true;
   try {
-    const count = await inParts(ids, (part) => send(kind, datasetId, part));
+    const count = await inParts(ids, (part) => send(kind, datasetId, part, answer.renew));
     tell(kind, ids.length, count);
     return count > 0;
   } catch (error) {
@@ -39,8 +40,12 @@ function tell(kind, asked, count) {
   toast(count ? `${plural(count, "document")}: ${done}.${rest}` : `Nothing was done: none was in a state for it.`, count ? "good" : "bad");
 }
 
-async function send(kind, datasetId, ids) {
+async function send(kind, datasetId, ids, renew = false) {
   const base = `/datasets/${datasetId}/documents`;
+  if (kind === "parse" && renew) {
+    await post("/documents/ingest", { doc_ids: ids, run: 1, apply_kb: true });
+    return ids.length;
+  }
   if (kind === "enable" || kind === "disable") {
     await post(`${base}/batch-update-status`, { doc_ids: ids, status: kind === "enable" ? 1 : 0 });
     return ids.length;
@@ -59,15 +64,21 @@ function agreed(kind, datasetId, ids, documents) {
   if (kind === "delete") return agreedToDelete(datasetId, ids, documents);
   const ready = documents.filter((one) => one.status === "done").length;
   if (kind !== "parse" || (!ready && documents.length === ids.length)) return true;
-  const which = documents.length < ids.length ? "Documents that are ready" : plural(ready, "of them is ready", "of them are ready");
-  return confirm({
+  const which = documents.length < ids.length
+    ? "Those that are ready are parsed again."
+    : `${plural(ready, "of them is ready and is parsed again", "of them are ready and are parsed again")}.`;
+  const renew = el("input", { type: "checkbox" });
+  const texts = [
+    ids.length === 1 ? "It is ready already." : which,
+    "What has not changed is reused. The chunks there are stay findable until the new ones are. Edits of chunks are lost.",
+  ];
+  return ask({
     title: ids.length === 1 ? "Parse it again?" : `Parse ${plural(ids.length, "document")}?`,
-    text: [
-      ids.length === 1 ? "It is ready already." : `${which} are parsed again.`.replace("are ready are parsed", "are ready, and parsed").replace("is ready are parsed", "is ready, and parsed"),
-      "What has not changed is reused. The chunks there are stay findable until the new ones are. Edits of chunks are lost.",
+    content: [
+      ...texts.map((text) => el("p", {}, text)),
+      el("label.check", {}, renew, el("span", {}, "With the settings that the knowledge base has now", el("span.help.quiet", {}, "Else with those they were parsed with before."))),
     ],
-    label: "Parse",
-    act: () => true,
+    buttons: [{ label: "Parse", act: () => ({ renew: renew.checked }) }],
   });
 }
 

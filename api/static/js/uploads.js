@@ -1,10 +1,12 @@
-// The line of files on their way up: a few at once, each with how far it is; what fails can be tried again. No drawing.
-import { ApiError, csrfToken, judged, post } from "./api.js";
+// The line of files on their way up: a few calls at once, small files together, what fails can be tried again. No drawing.
+import { post } from "./api.js";
+import { UploadRequest } from "./upload_request.js";
 
 const AT_ONCE = 3;
+const SMALL_BYTES = 256 * 1024;
+const TOGETHER = 16;
 const PARSE_PART = 200;
 const PARSE_WAIT_MS = 300;
-const BUSY_TRIES = 6;
 
 export class Uploads {
   // onChange() whenever something is different; onStored() when documents are there.
@@ -16,17 +18,25 @@ export class Uploads {
   }
 
   add(files) {
-    for (const file of files) this.files.push(new Upload(file));
+    for (const file of files) {
+      const one = new Upload(file);
+      if (file.size > this.maxBytes) one.fail("The file is larger than the server takes.");
+      this.files.push(one);
+    }
     this.advance();
   }
 
+  // A call whose answer was lost is sent again as it was, with its key.
   retry(uploads = this.in("failed")) {
-    for (const one of uploads) if (one.state === "failed" && one.file.size <= this.maxBytes) one.reset();
+    for (const one of uploads) {
+      if (one.state !== "failed" || one.file.size > this.maxBytes) continue;
+      for (const other of one.request?.uploads ?? [one]) other.reset();
+    }
     this.advance();
   }
 
   stop() {
-    for (const one of this.files) one.stop();
+    for (const one of this.files) if (one.isOpen) one.stop();
     this.changed();
   }
 
@@ -52,25 +62,31 @@ export class Uploads {
   }
 
   advance() {
-    let free = AT_ONCE - this.in("sending", "busy").length;
-    for (const one of this.files) {
-      if (free <= 0) break;
-      if (one.state !== "waiting") continue;
+    let free = AT_ONCE - new Set(this.in("sending", "busy").map((one) => one.request)).size;
+    const waiting = this.in("waiting");
+    while (free > 0 && waiting.length) {
       free -= 1;
-      this.send(one);
+      this.send(this.nextRequest(waiting));
     }
     this.changed();
   }
 
-  async send(one) {
-    try {
-      if (one.file.size > this.maxBytes) throw new ApiError("The file is larger than the server takes.");
-      const documents = await one.send(this.datasetId, () => this.changed());
-      this.onStored(documents);
-      if (this.wantsParse()) this.parseSoon(documents.map((document_) => document_.id));
-    } catch (error) {
-      one.fail(error);
+  nextRequest(waiting) {
+    const first = waiting.shift();
+    const together = first.request?.uploads ?? [first];
+    if (first.request) {
+      for (const other of together.slice(1)) waiting.splice(waiting.indexOf(other), 1);
+      return first.request;
     }
+    const isSmall = (one) => one && !one.request && one.file.size <= SMALL_BYTES;
+    while (isSmall(first) && together.length < TOGETHER && isSmall(waiting[0])) together.push(waiting.shift());
+    return new UploadRequest(this.datasetId, together);
+  }
+
+  async send(request) {
+    const documents = await request.send(() => this.changed());
+    if (documents.length) this.onStored();
+    if (documents.length && this.wantsParse()) this.parseSoon(documents.map(({ id }) => id));
     this.advance();
   }
 
@@ -84,7 +100,7 @@ export class Uploads {
     const part = this.toParse.splice(0, PARSE_PART);
     try {
       await post(`/datasets/${this.datasetId}/documents/parse`, { document_ids: part });
-      this.onStored([]);
+      this.onStored();
     } catch (error) {
       if (error.status === 429) this.toParse.unshift(...part);
       else this.parseError = `Stored, but not parsed: ${error.message}`;
@@ -106,89 +122,30 @@ export class Uploads {
 class Upload {
   constructor(file) {
     this.file = file;
-    this.key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+    this.request = null;
     this.reset();
   }
 
   reset() {
-    this.state = "waiting";
-    this.sent = 0;
-    this.error = "";
-    this.tries = 0;
+    Object.assign(this, { state: "waiting", sent: 0, error: "" });
   }
 
   get isOpen() {
     return ["waiting", "sending", "busy"].includes(this.state);
   }
 
-  stop() {
-    if (!this.isOpen) return;
-    this.state = "stopped";
-    this.request?.abort();
+  become(state) {
+    if (this.state === "stopped") return;
+    this.state = state;
+    if (state === "done") this.sent = this.file.size;
   }
 
   fail(error) {
-    if (this.state === "stopped") return;
-    this.state = "failed";
-    this.sent = 0;
-    this.error = error.message;
+    if (this.state !== "stopped") Object.assign(this, { state: "failed", sent: 0, error });
   }
 
-  // A server that is busy is asked again when it says so; its key makes a file that it has already stay one document.
-  async send(datasetId, onProgress) {
-    for (;;) {
-      this.state = "sending";
-      onProgress();
-      try {
-        const found = await this.sendOnce(datasetId, onProgress);
-        this.state = "done";
-        this.sent = this.file.size;
-        return found;
-      } catch (error) {
-        this.tries += 1;
-        if (![429, 503].includes(error.status) || this.tries >= BUSY_TRIES || this.state === "stopped") throw error;
-        this.state = "busy";
-        this.error = error.message;
-        onProgress();
-        await new Promise((resolve) => setTimeout(resolve, Math.min(30, error.retryAfter || 2) * 1000));
-        if (this.state === "stopped") throw error;
-      }
-    }
-  }
-
-  sendOnce(datasetId, onProgress) {
-    const form = new FormData();
-    form.append("file", this.file, this.file.name);
-    return new Promise((resolve, reject) => {
-      const request = new XMLHttpRequest();
-      this.request = request;
-      request.open("POST", `/api/v1/datasets/${datasetId}/documents`);
-      request.setRequestHeader("X-CSRF-Token", csrfToken());
-      request.setRequestHeader("Idempotency-Key", this.key);
-      request.upload.onprogress = (event) => {
-        this.sent = Math.min(this.file.size, event.loaded);
-        onProgress();
-      };
-      request.onerror = () => reject(new ApiError("The connection broke. Try it again."));
-      request.onabort = () => reject(new ApiError("Stopped."));
-      request.onload = () => {
-        try {
-          resolve(judged(request.status, bodyOf(request), request.getResponseHeader("X-Request-Id") ?? ""));
-        } catch (error) {
-          error.retryAfter = Number(request.getResponseHeader("Retry-After"));
-          error.message = error.message.replace(`${this.file.name}: `, "");
-          reject(error);
-        }
-      };
-      request.send(form);
-    });
-  }
-}
-
-function bodyOf(request) {
-  try {
-    return JSON.parse(request.responseText);
-  } catch {
-    return null;
+  stop() {
+    if (this.request && this.state !== "waiting") this.request.stop();
+    else this.state = "stopped";
   }
 }

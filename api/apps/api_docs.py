@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, cast
 
-from flask import Blueprint, Response, current_app, jsonify
+from flask import Blueprint, Response, current_app, g, jsonify
 
+from api.apps.browser_sessions import session_token
 from api.apps.openapi.document import build
 from api.apps.openapi.operation import Surface, describe
 from api.apps.openapi.outline import outline
 from api.apps.services import services
 from api.apps.ui.page import open_page_blueprint
 from api.apps.ui.rendering import render_page
+from common.errors import Unauthorized
 
 bp = Blueprint("api_docs", __name__)
 page_bp = open_page_blueprint("ui_api_docs")
@@ -34,6 +37,15 @@ def document() -> Response:
     response = jsonify(api_document())
     response.headers["Cache-Control"] = "public, max-age=300"
     return response
+
+
+@page_bp.before_request
+def _greet() -> None:
+    """The page is there for everybody; who is signed in finds the way to the others."""
+    token = session_token()
+    if token:
+        with suppress(Unauthorized):
+            g.person = services().users.get(services().sessions.caller_of(token).user_id)
 
 
 @page_bp.get("/api/docs")

@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { PARTS } from "./admin_parts.js";
 import { el, icon, pageData, setText } from "./dom.js";
+import { number } from "./format.js";
 
 const EVERY_MS = 2000;
 const AWAY = {
@@ -22,6 +23,7 @@ export function follow(onFacts) {
     atMs = Date.now();
     if (fresh) setText(fresh, "Live");
     fresh?.classList.remove("fresh-old");
+    showFailedCount(facts);
     onFacts(facts);
   }
 
@@ -47,6 +49,12 @@ export function follow(onFacts) {
   show(pageData().overview);
   timer = setTimeout(ask, EVERY_MS);
   return ask;
+}
+
+// How many failed tasks there are, at their tab.
+function showFailedCount({ failed }) {
+  const count = failed.reduce((sum, group) => sum + group.count, 0);
+  setText(document.getElementById("failed-count"), count ? number(count) : "");
 }
 
 // What an operator should know before anything else. Drawn anew only when it changes.

@@ -255,6 +255,28 @@ def test_a_parse_is_watched_and_done_again_with_other_settings(
     assert site.document(dataset_id, document_id)["parser_config"]["pages"] == [[1, 30]]
 
 
+def test_a_parse_is_paused_gone_on_with_and_stopped(open_page: OpenPage, site: Instance, tmp_path: Path) -> None:
+    dataset_id = site.dataset("stopped")
+    document_id = site.upload(dataset_id, pdfs.write_pages(tmp_path / "slow.pdf", 500, sentences=40))
+    site.call("PUT", f"/datasets/{dataset_id}/documents/{document_id}", {"parser_config": {"task_page_size": 2}})
+    page = open_page(f"/datasets/{dataset_id}/documents/{document_id}?view=timeline")
+    page.get_by_role("button", name="Parse", exact=True).click()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#doc-state")).to_contain_text("Paused")
+    expect(page.locator(".strip-legend")).to_contain_text("paused")
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#doc-state")).to_contain_text("Stopped")
+    expect(page.locator(".strip-legend")).to_contain_text("stopped")
+    assert site.document(dataset_id, document_id)["run"] == "CANCEL"
+
+
+def test_an_address_that_names_a_chunk_that_is_gone_says_so(open_page: OpenPage, shelf: Shelf) -> None:
+    page = settled(open_page(f"{shelf['ruled tables.pdf']}?chunk={'f' * 32}"))
+    expect(page.get_by_text("not there any more")).to_be_visible()
+    expect(page.locator(".chunk").first).to_be_visible()
+
+
 def test_it_fits_a_narrow_screen_and_the_dark(open_page: OpenPage, shelf: Shelf) -> None:
     page = settled(open_page(shelf["pages.pdf"], size=NARROW, dark=True))
     assert_no_sideways_scroll(page)

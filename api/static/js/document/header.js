@@ -70,7 +70,9 @@ export class Header {
       failed: [button("Parse again", "again", () => this.again())],
       cancelled: [button("Parse again", "again", () => this.again(), "button-main")],
     }[status] ?? [];
+    const hadFocus = this.actions.contains(document.activeElement);
     this.actions.replaceChildren(...shown);
+    if (hadFocus) shown[0]?.focus();
   }
 
   async run(button, act) {

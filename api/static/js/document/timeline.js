@@ -20,7 +20,7 @@ const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 export class Timeline {
   // onPage(page): somebody wants to see a page; onReplay(): tasks run again; onSettings(): other settings are wanted.
   constructor(place, { jobId, onPage, onReplay, onSettings }) {
-    Object.assign(this, { jobId, onPage, onReplay, onSettings, offset: 0, state: "", at: "", turn: 0, open: new Set() });
+    Object.assign(this, { jobId, onPage, onReplay, onSettings, offset: 0, state: "", at: "", turn: 0, open: new Set(), drawn: new Map() });
     this.note = el("p.quiet", { role: "status" });
     this.stripBox = el("div");
     this.strip = new Strip(this.stripBox, { onChoose: (span, unit) => this.filter({ state: "", at: unit }) });
@@ -64,11 +64,36 @@ export class Timeline {
     this.stripBox.hidden = isEmpty;
     this.strip.show(told);
     this.replay.hidden = !told.counts.failed;
-    this.drawStages(told.stages);
-    this.drawUnread(told);
-    this.drawFilters(told);
-    this.tasks.replaceChildren(...told.tasks.map((task) => this.task(task)));
-    this.drawPager(told.total);
+    // Once a second while it runs: what is the same stays, and so does the focus in it.
+    if (this.isNew("stages", told.stages)) this.drawStages(told.stages);
+    if (this.isNew("unread", told.unread)) this.drawUnread(told);
+    if (this.isNew("filters", [told.counts, this.state, this.at])) this.drawFilters(told);
+    if (this.isNew("pager", [told.total, this.offset])) this.drawPager(told.total);
+    this.drawTasks(told.tasks);
+  }
+
+  isNew(part, value) {
+    const text = JSON.stringify(value);
+    const isNew = this.drawn.get(part) !== text;
+    this.drawn.set(part, text);
+    return isNew;
+  }
+
+  drawTasks(tasks) {
+    tasks.forEach((task, at) => {
+      const there = this.tasks.children[at];
+      const text = JSON.stringify(task);
+      if (there && this.drawn.get(there) === text) return;
+      const node = this.task(task);
+      this.drawn.set(node, text);
+      this.drawn.delete(there);
+      if (there) there.replaceWith(node);
+      else this.tasks.append(node);
+    });
+    while (this.tasks.children.length > tasks.length) {
+      this.drawn.delete(this.tasks.lastElementChild);
+      this.tasks.lastElementChild.remove();
+    }
   }
 
   drawStages(stages) {

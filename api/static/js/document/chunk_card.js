@@ -5,12 +5,12 @@ import { richText } from "../rich_text.js";
 const KINDS = { table: "Table", image: "Picture", video: "Picture" };
 const LONG_CHARS = 1400;
 
-// on: {choose(chunk), page(chunk), edit(chunk), toggle(chunk, isOn), remove(chunk)}
+// on: {choose(chunk), pick(chunk, is), edit(chunk), toggle(chunk, isOn), remove(chunk)}
 export function chunkCard(chunk, { path, marks, pages, canEdit, on }) {
   const head = el("button.chunk-head", { type: "button", onclick: () => on.choose(chunk) }, el("span.chunk-number", {}, `${chunk.number}`),
     el("span.only-read", {}, " chunk "), pages && chunk.page ? el("span.quiet", {}, `${pages} ${pageText(chunk)}`) : null);
   const node = el("li.chunk", { dataset: { chunk: chunk.id }, class: chunk.available ? "" : "chunk-off" },
-    el("div.chunk-top", {}, head, el("span.chunk-tags", {}, ...tags(chunk)), tools(chunk, canEdit, on)),
+    el("div.chunk-top", {}, pick(chunk, on), head, el("span.chunk-tags", {}, ...tags(chunk)), tools(chunk, canEdit, on)),
     chunk.headings.length ? el("p.chunk-path", {}, chunk.headings.join(" › ")) : null,
     body(chunk, marks, path),
     words("Keywords", chunk.important_keywords), words("Questions", chunk.questions));
@@ -19,6 +19,12 @@ export function chunkCard(chunk, { path, marks, pages, canEdit, on }) {
     on.choose(chunk);
   });
   return node;
+}
+
+function pick(chunk, on) {
+  const box = el("input.chunk-pick", { type: "checkbox", value: chunk.id, "aria-label": `Pick chunk ${chunk.number}` });
+  box.addEventListener("change", () => on.pick(chunk, box.checked));
+  return box;
 }
 
 function pageText(chunk) {

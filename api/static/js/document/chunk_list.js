@@ -7,6 +7,7 @@ import { marksOf } from "../rich_text.js";
 import { toastError } from "../toast.js";
 import { chunkCard } from "./chunk_card.js";
 import { addChunk, editChunk, removeChunk, switchChunk } from "./chunk_dialogs.js";
+import { ChunkPicks } from "./chunk_picks.js";
 
 const PAGE_SIZE = 30;
 const TYPING_MS = 250;
@@ -23,7 +24,8 @@ export class ChunkList {
     this.count = el("p.quiet.small.chunk-count", { role: "status" });
     this.list = el("ol.chunks", { role: "list" });
     this.pager = el("nav.pager", { "aria-label": "Pages of chunks", hidden: true });
-    place.append(el("div.chunk-bar", {}, this.filter, this.which, this.add), this.count, this.list, this.pager);
+    this.picks = new ChunkPicks({ path, run: (doing) => this.done(null, doing) });
+    place.append(el("div.chunk-bar", {}, this.filter, this.which, this.add), el("div.row.row-apart", {}, this.count, this.picks.bar), this.list, this.pager);
     let timer = 0;
     this.filter.addEventListener("input", () => {
       clearTimeout(timer);
@@ -86,12 +88,14 @@ export class ChunkList {
     const marks = marksOf(this.text);
     const on = {
       choose: (chunk) => this.onChoose(chunk),
+      pick: (chunk, is) => this.picks.pick(chunk.id, is),
       edit: (chunk) => this.done(chunk, editChunk(this.path, chunk)),
       remove: (chunk) => this.done(chunk, removeChunk(this.path, chunk)),
       toggle: (chunk, isOn) => this.done(chunk, switchChunk(this.path, chunk, isOn).then(() => true)),
     };
     const cards = chunks.map((chunk) => chunkCard(chunk, { path: this.path, marks, pages: this.pages, canEdit: this.canEdit, on }));
     this.list.replaceChildren(...cards);
+    this.picks.begin(this.list);
   }
 
   summary() {
@@ -162,6 +166,7 @@ export class ChunkList {
     if (this.canEdit === canEdit) return;
     this.canEdit = canEdit;
     this.add.disabled = !canEdit;
+    this.picks.setEditable(canEdit);
     for (const button of this.list.querySelectorAll(".chunk-tools button")) button.disabled = !canEdit;
   }
 
@@ -177,9 +182,9 @@ export class ChunkList {
   async done(chunk, doing) {
     try {
       if (!(await doing)) return;
-      const at = this.chunks.findIndex((one) => one.id === chunk.id);
+      const at = chunk ? this.chunks.findIndex((one) => one.id === chunk.id) : 0;
       await this.load();
-      const node = [...this.list.children].find((one) => one.dataset.chunk === chunk.id) ?? this.list.children[at];
+      const node = [...this.list.children].find((one) => one.dataset.chunk === chunk?.id) ?? this.list.children[at];
       node?.querySelector(".chunk-head").focus({ preventScroll: true });
       this.onChange();
     } catch (error) {

@@ -24,7 +24,9 @@ _BULLETS = (
     "\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1\u2013\u2014\u00b7\u25b6\u25b7\u25b8\u25b9\u25ba\u25c6\u25c7"
     "\u2713\u2714\u2756\u27a2\u27a4*-"
 )
-_ITEM = re.compile(rf"(?:[{_BULLETS}]|\[\d{{1,3}}\]|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}})[.)])\s+\S")
+_NUMBER = r"(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})"
+# What opens a bracket before its number closes it behind: "(p. 7)" goes on with a sentence.
+_ITEM = re.compile(rf"(?:[{_BULLETS}]|\[\d{{1,3}}\]|\({_NUMBER}\)|{_NUMBER}[.)])\s+\S")
 _SENTENCE_ENDS = frozenset(SENTENCE_ENDS)
 # From line to line of a heading, in sizes of its type.
 _MAX_TITLE_STEP = 1.5

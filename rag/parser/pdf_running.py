@@ -15,8 +15,8 @@ from rag.parser.layout import Line, Page
 from rag.parser.paragraphs import SENTENCE_ENDS, normalised
 from rag.parser.pdf_numbers import ending_number, is_lone_number, leading_number, number_offset
 
-# Header and footer lines stand in the outer tenths of a page.
-_MARGIN = 0.1
+# Header and footer lines stand in the outer eighths of a page.
+_MARGIN = 0.12
 _MAX_EDGE_LINES = 2
 _MIN_USES = 3
 # In a document of few pages, two uses are many; what only these tell of is kept where it stands first.
@@ -25,6 +25,10 @@ _MIN_USES_OF_FEW = 2
 # Against the body's: larger type is a title, and smaller is a header even with no gap below it.
 _MAX_EDGE_SIZE = 1.2
 _SMALL_SIZE = 0.9
+# Only these are numbered with letters: further on, a lone one is the name of an axis, or of a part of an index.
+_FRONT_PAGES = 40
+# Points between a number on one side of the page and words on the other.
+_WIDE_GAP = 100.0
 _DIGITS = re.compile(r"\d+")
 
 
@@ -168,7 +172,7 @@ def _has_page_number(line: Line, page: int, profile: Profile) -> bool:
     if profile.units == 1:
         return False
     if is_lone_number(line.text):
-        return True
+        return page <= _FRONT_PAGES or _DIGITS.search(line.text) is not None
     if profile.number_offset is None or _is_title(line, page, profile):
         return False
     number = page + profile.number_offset
@@ -176,8 +180,8 @@ def _has_page_number(line: Line, page: int, profile: Profile) -> bool:
 
 
 def _is_title(line: Line, page: int, profile: Profile) -> bool:
-    """Whether a number before the words is rather that of a heading."""
-    if leading_number(line.text) is None:
+    """Whether a number before the words is rather that of a heading, which stands close to it."""
+    if leading_number(line.text) is None or (line.spans and line.spans[1].left - line.spans[0].right > _WIDE_GAP):
         return False
     title = normalised(line.text)
     return line.bold or any(entry.page == page and normalised(entry.title) == title for entry in profile.outline)

@@ -13,6 +13,7 @@ from rag.parser.blocks import Block, BlockKind, FileKind, Heading, Unit
 from rag.parser.layout import clamp
 from rag.parser.pdf_page import read_page
 from tests import pdfs
+from tests.pdfs_placed import column, write_placed
 
 
 def _read(path: Path, first: int = 0, end: int | None = None) -> list[Block]:
@@ -82,6 +83,19 @@ def test_headings_by_outline(tmp_path: Path) -> None:
     assert [(block.text, block.level, block.page) for block in headings] == [
         ("1. Sowing", 1, 1),
         ("2. Reaping", 1, 3),
+    ]
+
+
+def test_a_line_that_starts_with_a_bracket_goes_on(tmp_path: Path) -> None:
+    lines = [
+        "The wheels of this mill are told of in another book, which see for all of their names",
+        "(p. 226) and sizes.",
+    ]
+    (block,) = _read(write_placed(tmp_path / "a.pdf", [list(column(lines))]))
+    assert (block.kind, block.text) == (BlockKind.PARAGRAPH, " ".join(lines))
+    items = ["(a) a lamp", "(12) a rope", "b) a map"]
+    assert [block.kind for block in _read(write_placed(tmp_path / "b.pdf", [list(column(items))]))] == [
+        *(BlockKind.LIST_ITEM, BlockKind.LIST_ITEM, BlockKind.LIST_ITEM)
     ]
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from rag.parser import registry
 from rag.parser.blocks import Block, BlockKind
+from rag.parser.pdf_fonts import BOLD, MONO, style_of
 from tests.pdfs_placed import Placed, column, prose, write_placed
 
 _LETTER = 0.6
@@ -77,3 +80,14 @@ def test_a_heading_in_such_type_is_no_code(tmp_path: Path) -> None:
     title = Placed(72, 160, "mill.grind", 16, "Courier")
     first, *_ = _read(write_placed(tmp_path / "a.pdf", [[title, *column(prose("mill", 8))]]))
     assert (first.kind, first.text) == (BlockKind.HEADING, "mill.grind")
+
+
+@pytest.mark.parametrize(
+    ("name", "style"),
+    [
+        *((b"txtt", MONO), (b"CMTT10", MONO), (b"Inconsolata", MONO), (b"NimbusRomNo9L-Medi", BOLD)),
+        *((b"NimbusRomNo9L-MediItal", BOLD), (b"Roboto-Medium", 0), (b"Helvetica", 0), (b"Matter", 0)),
+    ],
+)
+def test_fonts_are_told_by_their_names(name: bytes, style: int) -> None:
+    assert style_of(name, 0) == style

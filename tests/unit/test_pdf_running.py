@@ -69,6 +69,28 @@ def test_headers_with_parts_on_both_sides(tmp_path: Path) -> None:
     assert [block.text for block in _read(path)] == _expected(5)
 
 
+def test_bold_footers_with_the_number_on_the_outer_side(tmp_path: Path) -> None:
+    names = ["Wheels", "Weirs", "Corn", "Flour", "Fords", "Bread"]
+    edges = [
+        [Placed(72, 760, str(at + 8), style="B"), Placed(400, 760, f"Chapter {at}. {name}", style="B")]
+        for at, name in enumerate(names, start=1)
+    ]
+    path = write_placed(tmp_path / "a.pdf", _pages(*edges))
+    assert [block.text for block in _read(path)] == _expected(6)
+
+
+def test_page_numbers_an_eighth_above_the_edge_are_left_out(tmp_path: Path) -> None:
+    edges = [[Placed(300, 708, str(page))] for page in range(1, 5)]
+    assert [block.text for block in _read(write_placed(tmp_path / "a.pdf", _pages(*edges)))] == _expected(4)
+
+
+def test_a_letter_far_into_a_document_is_no_page_number(tmp_path: Path) -> None:
+    edges: list[list[Placed]] = [[] for _ in range(44)]
+    edges[1] = edges[42] = [Placed(300, 760, "x")]
+    blocks = _read(write_placed(tmp_path / "a.pdf", _pages(*edges)))
+    assert [block.page for block in blocks if block.text == "x"] == [43]
+
+
 def test_a_title_with_the_number_of_its_page_stays(tmp_path: Path) -> None:
     edges = [[Placed(72, 60, f"{page} Part {'abcd'[page - 1]}"), Placed(300, 760, str(page))] for page in range(1, 5)]
     path = write_placed(tmp_path / "a.pdf", _pages(*edges), outline=[f"Part {letter}" for letter in "abcd"])

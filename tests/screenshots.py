@@ -6,7 +6,9 @@ They are for people to look at: nothing is asserted but that each page answers."
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,6 +75,14 @@ def _ask_why(page: Page) -> None:
     page.locator(".why-body table").first.wait_for()
 
 
+def _open_fates(page: Page) -> None:
+    page.locator("#ended details:not([hidden]) > summary").first.click()
+
+
+def _show_what_was_set(page: Page) -> None:
+    page.get_by_label("Only what was set").check()
+
+
 # Taken before there is any data.
 FIRST_SHOTS: Sequence[Shot] = (
     Shot("sign-in", "/sign-in", signed_in=False),
@@ -92,6 +102,14 @@ SHOTS: Sequence[Shot] = (
     Shot("account", "/account", _open_first_menu),
     Shot("account-new-key", "/account", _show_new_key),
     Shot("nothing-here", "/no-such-page"),
+)
+# Taken while there is work, and after an executor was killed at it.
+BUSY_SHOTS: Sequence[Shot] = (
+    Shot("admin", "/admin", _open_fates),
+    Shot("admin-queues", "/admin/queues"),
+    Shot("admin-failed", "/admin/failed"),
+    Shot("admin-settings", "/admin/settings", _show_what_was_set),
+    Shot("admin-users", "/admin/users"),
 )
 
 
@@ -133,6 +151,26 @@ def make_sample(site: Instance, folder: Path) -> Sample:
     site.upload(dataset, pdfs.write_pages(folder / "inventory.pdf", 4))
     _leave_on_the_way(site, dataset, pdfs.write_long(folder / "encyclopedia of paper.pdf", 60))
     return Sample(dataset, example, damaged)
+
+
+def make_busy(site: Instance, dataset: str, folder: Path) -> None:
+    """Minutes of work, of which an executor that holds some is killed; another user."""
+    bulk = pdfs.write_pages(folder / "bulk.pdf", 240).read_bytes()
+    documents = []
+    for number in range(1, 41):
+        path = folder / f"Parish records, volume {number}.pdf"
+        path.write_bytes(bulk + f"%{number}\n".encode())
+        documents.append(site.upload(dataset, path))
+    site.parse(dataset, *documents)
+    site.call("POST", "/admin/users", {"email": "nora@example.org", "nickname": "Nora"})
+
+    def busy() -> list[int]:
+        running = site.call("GET", "/admin/overview")["executors"]["running"]
+        return [one["pid"] for one in running if one["slots_used"] == one["slots"]]
+
+    wait_until(lambda: bool(busy()), what="a busy executor")
+    os.kill(busy()[0], signal.SIGKILL)
+    wait_until(lambda: bool(site.call("GET", "/admin/overview")["executors"]["ended"]), what="its end to be told")
 
 
 def _leave_on_the_way(site: Instance, dataset: str, path: Path) -> None:
@@ -189,7 +227,11 @@ def main() -> None:
     try:
         with running_instance(folder / "data") as site, chromium() as browser:
             taken = take(browser, site, FIRST_SHOTS, None, only)
-            taken += take(browser, site, SHOTS, make_sample(site, folder), only)
+            sample = make_sample(site, folder)
+            taken += take(browser, site, SHOTS, sample, only)
+            if any(only in shot.name for shot in BUSY_SHOTS):
+                make_busy(site, sample.dataset, folder)
+                taken += take(browser, site, BUSY_SHOTS, sample, only)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     total = sum(path.stat().st_size for path in taken)

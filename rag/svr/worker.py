@@ -53,6 +53,8 @@ _FINDABLE_AGAIN_MS = 100
 _MOST_DOUBLINGS = 6
 # The part of a task's progress that is reached when it is parsed, the rest being embedding and writing.
 _PARSED = 0.8
+# The stage of a task that waits for its turn at the parser.
+_IN_LINE = "in line"
 # Units that are counted as pages read; rows of a sheet and whole files are not.
 _PAGED = (Unit.PAGE, Unit.SLIDE)
 
@@ -108,6 +110,7 @@ async def _prepare(work: Work, parts: WorkerParts) -> Ending:
     task = work.task
     options = read_options(json.loads(task.parser_config))
     async with _fetched(work, parts) as path:
+        work.stage = _IN_LINE
         async with parts.readers.turn(task.tenant_id):
             with work.during("preparing"):
                 work.report(0.0, "looking at the file")
@@ -168,6 +171,7 @@ async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, 
     def parsed_so_far(done: int) -> None:
         work.report(_PARSED * done / units, "parsing")
 
+    work.stage = _IN_LINE
     async with parts.readers.turn(task.tenant_id):
         with work.during("parsing"):
             work.report(0.0, "parsing")

@@ -72,7 +72,7 @@ function fateRow() {
         what.replaceChildren(documentName(task));
       }
       setText(part, task.fate === "gone" ? "" : taskPart(task));
-      setText(by, ["done", "running"].includes(task.fate) && task.by ? `by ${task.by}` : task.error_code);
+      setText(by, ["done", "running"].includes(task.fate) && task.by ? `by ${task.by}` : task.fate === "failed" ? task.error_code : "");
     },
   };
 }

@@ -108,8 +108,11 @@ def delete(dataset_id: str, document_id: str) -> Response:
     """Without ids nothing is deleted, unless `delete_all` says so."""
     document = owned_document(dataset_id, document_id)
     body = loose_body()
+    delete_all = body.get("delete_all")
+    if not isinstance(delete_all, bool | None):
+        raise ApiError(DATA, "`delete_all` should be true or false")
     if not body.get("chunk_ids"):
-        if body.get("delete_all") is True:
+        if delete_all:
             services().chunk_edits.delete_all(document)
         return plain()
     counts = Counter(id_list(body, "chunk_ids"))

@@ -219,7 +219,7 @@ def _share(body: Mapping[str, Any], key: str, default: float) -> float:
     try:
         value = default if given is None else float(given)
     except (TypeError, ValueError, OverflowError) as exc:
-        raise ApiError(DATA, f"`{key}` should be a number") from exc
+        raise ApiError(UNCAUGHT, f"`{key}` should be a number") from exc
     if not 0 <= value <= 1:
         raise ApiError(DATA, f"`{key}` should be a number from 0 to 1")
     return value
@@ -230,7 +230,7 @@ def _top_k(body: Mapping[str, Any]) -> int:
     try:
         value = 1024 if given is None else int(given)
     except (TypeError, ValueError, OverflowError) as exc:
-        raise ApiError(DATA, "`top_k` should be a whole number") from exc
+        raise ApiError(UNCAUGHT, "`top_k` should be a whole number") from exc
     if value <= 0:
         raise ApiError(DATA, "`top_k` must be greater than 0")
     return min(value, _MAX_TOP_K)

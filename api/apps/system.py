@@ -9,10 +9,10 @@ from flask import Blueprint, Response, jsonify
 from pydantic import Field
 
 from api.apps.auth import caller, require_caller
-from api.apps.envelope import expect_full, full
+from api.apps.envelope import ARGUMENT, ApiError, expect_full, full
 from api.apps.health import check_parts
 from api.apps.openapi.operation import Surface, describe
-from api.apps.requests import Loose, loose_body, params
+from api.apps.requests import Loose, loose_body, params, text
 from api.apps.services import services
 from api.apps.shapes.system import Health, Key, ServerStatus
 from api.apps.views import date_text
@@ -87,14 +87,16 @@ def status() -> Response:
 )
 def create_token() -> Response:
     name = loose_body().get("name") or params().get("name") or "API key"
-    key = services().accounts.create_token(caller(), str(name))
+    if not isinstance(name, str):
+        raise ApiError(ARGUMENT, "`name` should be a string")
+    key = services().accounts.create_token(caller(), text(name))
     now_ms = int(time.time() * 1000)
     return full(
         {
             "tenant_id": caller().tenant_id,
             "token": key,
             "beta": None,
-            "name": str(name),
+            "name": text(name),
             "create_time": now_ms,
             "create_date": date_text(now_ms),
             "update_time": None,

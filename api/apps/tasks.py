@@ -69,10 +69,13 @@ def _act(act: Callable[[Sequence[str]], list[str] | int]) -> Response:
 
 def _wanted() -> FailedFilter:
     body = loose_body()
+    error_code = body.get("error_code") or ""
+    if not isinstance(error_code, str):
+        raise ApiError(ARGUMENT, "`error_code` should be a string")
     wanted = FailedFilter(
         task_ids=id_list(body, "task_ids") if body.get("task_ids") else (),
         document_ids=id_list(body, "document_ids") if body.get("document_ids") else (),
-        error_code=str(body.get("error_code") or ""),
+        error_code=error_code,
     )
     if wanted.is_empty:
         raise ApiError(ARGUMENT, "`task_ids`, `document_ids` or `error_code` is required")

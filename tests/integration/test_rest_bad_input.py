@@ -244,11 +244,14 @@ def test_an_empty_list_deletes_nothing(place: Place, body: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("value", ["true", 1, [True], {"a": 1}, None])
 def test_only_true_deletes_all(place: Place, value: object) -> None:
-    """A strict schema where RAGFlow has one; elsewhere anything but true is no."""
+    """A strict schema where RAGFlow has one; elsewhere null is as good as nothing."""
     before = place.state()
     for path in ("/datasets", place.documents):
         assert place.world.refused("DELETE", path, json={"delete_all": value})[0] == 101
-    place.world.ok("DELETE", place.chunks, json={"delete_all": value})
+    if value is None:
+        place.world.ok("DELETE", place.chunks, json={"delete_all": value})
+    else:
+        assert place.world.refused("DELETE", place.chunks, json={"delete_all": value})[0] == 102
     assert place.state() == before
 
 
@@ -315,4 +318,4 @@ def test_retrieval_names_the_field_that_is_wrong(place: Place, body: dict[str, A
         assert place.world.ok("POST", "/retrieval", json=asked)["total"] >= 0
         return
     code, message = place.world.refused("POST", "/retrieval", json=asked)
-    assert code == 102 and phrase in message
+    assert code in (100, 102) and phrase in message

@@ -120,8 +120,26 @@ for (const tab of tabs) {
 }
 
 // Live: every event is the whole state. Task by task is asked for at most once a second, and only while it is looked at.
-const lately = { timeline: 0, chunks: 0 };
 let wasFinal = data.job.is_final;
+const refreshTimeline = seldom(LIVE_MS, () => state.view === "timeline" && timeline.load());
+const refreshChunks = seldom(GROWING_MS, async () => {
+  const found = wasFinal ? null : await list.load();
+  if (found && !list.isFiltered) header.showCounts(found.total);
+});
+
+// At most once in so many milliseconds, and once more after the last call: what was told last is never left out.
+function seldom(restMs, act) {
+  let timer = 0;
+  let last = -restMs;
+  return () => {
+    if (timer) return;
+    timer = setTimeout(() => {
+      timer = 0;
+      last = performance.now();
+      act();
+    }, Math.max(0, last + restMs - performance.now()));
+  };
+}
 
 function heard(job) {
   const hasEnded = job.is_final && !wasFinal;
@@ -129,16 +147,9 @@ function heard(job) {
   header.show(job);
   timeline.setPermanent(Boolean(job.error?.is_permanent));
   list.setEditable(!["queued", "running", "paused"].includes(job.status));
-  const now = performance.now();
-  if (state.view === "timeline" && (hasEnded || now - lately.timeline > LIVE_MS)) {
-    lately.timeline = now;
-    timeline.load();
-  }
+  refreshTimeline();
   if (hasEnded) reloadAfterEnd();
-  else if (!job.is_final && now - lately.chunks > GROWING_MS) {
-    lately.chunks = now;
-    list.load().then((found) => found && !list.isFiltered && header.showCounts(found.total));
-  }
+  else if (!job.is_final) refreshChunks();
   if (job.is_final) endFollowing();
 }
 

@@ -18,6 +18,7 @@ from api.db.services.executor_view import Executors, Life
 from api.db.services.queue_view import Line, QueueRows
 from api.db.services.tally_service import Tally
 from common.errors import QueueUnavailable, RowsUnavailable
+from common.task_state import Priority
 from rag.utils.redis_conn import StreamState
 
 # Tenants with series of their own; the others are summed under "other".
@@ -129,8 +130,11 @@ def queue_families(found: QueueRows) -> Iterator[Metric]:
 
 
 def stream_families(streams: Sequence[StreamState]) -> Iterator[Metric]:
+    called = {str(int(priority)): priority.name.lower() for priority in Priority}
     for name in ("length", "lag", "pending"):
-        yield FAMILIES[f"stream_{name}"].make(((stream.name,), getattr(stream, name)) for stream in streams)
+        yield FAMILIES[f"stream_{name}"].make(
+            ((called.get(stream.name, stream.name),), getattr(stream, name)) for stream in streams
+        )
 
 
 def executor_families(found: Executors, lost: int) -> Iterator[Metric]:

@@ -70,7 +70,7 @@ def test_what_waits_ends_and_is_answered_is_told(world: RestWorld, queue: Queue)
     assert value(found, "pagemill_chunks_total") == 1
     assert value(found, "pagemill_executors", state="draining") == 1
     assert (value(found, "pagemill_slots", executor="e1"), value(found, "pagemill_slots_used", executor="e1")) == (6, 2)
-    assert value(found, "pagemill_stream_lag", stream="1") == 1
+    assert value(found, "pagemill_stream_lag", stream="normal") == 1
     assert value(found, "pagemill_up", part="database") == 1
     posted = {"method": "POST", "route": "/api/v1/datasets", "status": "200"}
     assert value(found, "pagemill_http_requests_total", **posted) == 1

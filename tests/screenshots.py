@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 
 OUT = ROOT / "docs" / "screenshots"
 _COLOURS = 96
-_HIGHEST = 2400
+_HIGHEST = 1900
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,7 @@ SHOTS: Sequence[Shot] = (
     Shot("document-timeline", "/datasets/{dataset}/documents/{damaged}", _wait_for_tasks),
     Shot("search", "/search?q=how+fast+does+the+wheel+turn", _ask_why),
     Shot("search-nothing", "/search?q=wheel&threshold=1"),
+    Shot("api-docs", "/api/docs"),
     Shot("account", "/account", _open_first_menu),
     Shot("account-new-key", "/account", _show_new_key),
     Shot("nothing-here", "/no-such-page"),

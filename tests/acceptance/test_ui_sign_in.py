@@ -38,6 +38,15 @@ def test_a_wrong_password_is_told_beside_the_form(open_page: OpenPage, console: 
     expect(page.get_by_label("E-mail")).to_have_value(ADMIN_EMAIL)
 
 
+def test_the_cookie_is_secure_behind_tls(site: Instance, open_page: OpenPage) -> None:
+    page = open_page("/sign-in", as_admin=False)
+    form = {"email": ADMIN_EMAIL, "password": site.password() or ""}
+    behind_tls = page.context.request.post(
+        "/sign-in", form=form, headers={"X-Forwarded-Proto": "https"}, max_redirects=0
+    )
+    assert "; Secure;" in behind_tls.headers["set-cookie"]  # a proxy on this host says so
+
+
 def test_colours_are_chosen_and_kept_without_a_flash(open_page: OpenPage) -> None:
     page = open_page("/", dark=True)
     ground = "getComputedStyle(document.body).backgroundColor"

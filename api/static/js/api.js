@@ -18,7 +18,7 @@ export const put = (path, body) => call("PUT", path, body);
 export const patch = (path, body) => call("PATCH", path, body);
 export const del = (path, body) => call("DELETE", path, body);
 
-// The answer's `data`, or the whole body of a route that has no envelope. A path outside the API begins with "//": no.
+// The answer's `data`, or the whole body of a route that has no envelope. Paths are under /api/v1, but for /ui/….
 export async function call(method, path, body, { signal } = {}) {
   const headers = { Accept: "application/json", "X-CSRF-Token": csrfToken() };
   if (body !== undefined) headers["Content-Type"] = "application/json";

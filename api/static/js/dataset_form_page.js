@@ -24,7 +24,7 @@ function values() {
     if (!control.name || control.disabled || control.closest("[data-off]")) continue;
     if (control.type === "radio" && !control.checked) continue;
     const value = valueOf(control);
-    if (value !== undefined) put_at(found, control.name.split("."), value);
+    if (value !== undefined) putAt(found, control.name.split("."), value);
   }
   return found;
 }
@@ -37,9 +37,9 @@ function valueOf(control) {
   return "escaped" in control.dataset ? text.replaceAll("\\n", "\n").replaceAll("\\t", "\t") : text;
 }
 
-function put_at(object, path, value) {
+function putAt(object, path, value) {
   const [first, ...rest] = path;
-  if (rest.length) put_at((object[first] ??= {}), rest, value);
+  if (rest.length) putAt((object[first] ??= {}), rest, value);
   else object[first] = value;
 }
 

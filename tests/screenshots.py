@@ -66,10 +66,6 @@ def _wait_for_tasks(page: Page) -> None:
     page.locator(".task").first.wait_for()
 
 
-def _edit_chunk(page: Page) -> None:
-    page.get_by_label("Edit chunk 1", exact=True).click()
-
-
 def _ask_why(page: Page) -> None:
     page.locator(".why summary").first.click()
     page.locator(".why-body table").first.wait_for()
@@ -95,7 +91,6 @@ SHOTS: Sequence[Shot] = (
     Shot("documents", "/datasets/{dataset}"),
     Shot("documents-selected", "/datasets/{dataset}", _select_some),
     Shot("document", "/datasets/{dataset}/documents/{document}", _choose_chunk),
-    Shot("document-edit", "/datasets/{dataset}/documents/{document}", _edit_chunk),
     Shot("document-timeline", "/datasets/{dataset}/documents/{damaged}", _wait_for_tasks),
     Shot("search", "/search?q=how+fast+does+the+wheel+turn", _ask_why),
     Shot("search-nothing", "/search?q=wheel&threshold=1"),

@@ -41,7 +41,10 @@ export function editChunk(path, chunk) {
       await put(`${path}/chunks/${chunk.id}`, body());
       return true;
     } }],
-    onOpen: () => text.focus(),
+    onOpen: () => {
+      text.setSelectionRange(0, 0);
+      text.focus();
+    },
   });
 }
 

@@ -85,6 +85,6 @@ function words(own, all) {
       el("td.number", { "data-label": "Brought" }, three(one.part)), el("td.number", { "data-label": "At most" }, three(known?.highest ?? 0)),
       el("td.number", { "data-label": "Chunks with it" }, (known?.chunks ?? 0).toLocaleString("en")));
   });
-  const heads = ["Word", "Found in", "Brought", "At most", "Chunks with it"].map((name) => el("th", { scope: "col" }, name));
+  const heads = ["Word", "Found in", "Brought", "At most", "Chunks with it"].map((name, at) => el("th", { scope: "col", class: at > 1 ? "number" : "" }, name));
   return el("div.table-box", {}, el("table.table.table-cards", {}, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows)));
 }

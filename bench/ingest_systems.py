@@ -18,6 +18,7 @@ import redis
 
 from bench import ingest_steps
 from bench.ingest_steps import TENANT, Piece
+from bench.rest_client import RestClient
 from bench.servers import Workers, valkey
 from tests.acceptance.instance import Instance, running_instance
 from tests.waiting import wait_until
@@ -98,6 +99,7 @@ class Whole(System):
         self.name = name
         self._instance = instance
         self.dataset_id = instance.dataset("bench")
+        self._client = RestClient(instance.address, instance.key())
         self._handed_in = 0
 
     @property
@@ -106,9 +108,9 @@ class Whole(System):
 
     def ingest(self, files: Sequence[Path]) -> None:
         with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as uploads:
-            jobs = list(uploads.map(partial(self._instance.submit, self.dataset_id), files))
-        self._wait_ended()
-        self._handed_in += len(jobs)
+            self._handed_in += len(list(uploads.map(partial(self._client.submit, self.dataset_id), files)))
+        while self._open_tasks():
+            time.sleep(_LOOK_S)
         assert self._total("run=DONE") == self._handed_in
 
     def another_dataset(self) -> str:
@@ -121,18 +123,20 @@ class Whole(System):
     def parse(self, documents: Sequence[str]) -> None:
         answer = self._instance.parse(self.dataset_id, *documents)
         assert answer["code"] == 0, answer
-        self._wait_ended()
+        while self._total("run=RUNNING&run=UNSTART"):
+            time.sleep(_LOOK_S)
 
     def are_done(self, documents: Sequence[str]) -> bool:
         return all(self._instance.document(self.dataset_id, one)["run"] == "DONE" for one in documents)
 
-    def _wait_ended(self) -> None:
-        while self._total("run=RUNNING&run=UNSTART"):
-            time.sleep(_LOOK_S)
+    def _open_tasks(self) -> int:
+        """None are left once all is DONE: whatever follows from a task is there when it ends."""
+        pool = self._client.get("/worker-pool-status")
+        return int(pool["queue_size"]) + int(pool["active_tasks"])
 
     def _total(self, which: str) -> int:
         path = f"/datasets/{self.dataset_id}/documents?page_size=1&{which}"
-        return int(self._instance.call("GET", path)["data"]["total"])
+        return int(self._client.get(path)["data"]["total"])
 
 
 def wait_findable(data_dir: str, written: int) -> None:

@@ -4,6 +4,8 @@ Linux only: it waits on a pidfd. Knows nothing of documents; the pool decides wh
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -15,6 +17,8 @@ from common.settings import ROOT
 from rag.svr.parser_protocol import HEADER_BYTES, MAX_FRAME_BYTES, Reply, Request, decode_reply, encode
 
 _RECEIVE_BYTES = 1 << 20
+# So that a range's chunks fit in, and a process that has sent them is free for the next.
+_PIPE_BYTES = 1 << 20
 # One core a process: the executor decides how many processes there are.
 _SINGLE_THREADED = {
     "TOKENIZERS_PARALLELISM": "false",
@@ -38,6 +42,8 @@ class ParserProcess:
     def __init__(self, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
         child_in, to_child = os.pipe()
         from_child, child_out = os.pipe()
+        with contextlib.suppress(OSError):  # more than the machine lets this user have
+            fcntl.fcntl(child_out, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
             # Popen here and not trio's open_process: that starts it from a worker thread, and the kernel
             # would kill the child, which dies with its parent, when that thread ends (die_with_parent).

@@ -144,32 +144,18 @@ class Instance:
         return str(self.call("POST", "/datasets", {"name": name})["data"]["id"])
 
     def upload(self, dataset_id: str, path: Path, headers: dict[str, str] | None = None) -> str:
-        found = self._send_file(f"/datasets/{dataset_id}/documents", path, {}, headers)
-        assert found["code"] == 0, found
-        return str(found["data"][0]["id"])
-
-    def submit(self, dataset_id: str, path: Path) -> str:
-        """The file as a job, whose parse begins at once."""
-        return str(self._send_file("/jobs", path, {"dataset_id": dataset_id})["job_id"])
-
-    def _send_file(
-        self, route: str, path: Path, fields: dict[str, str], headers: dict[str, str] | None = None
-    ) -> dict[str, Any]:
         boundary = "----pagemill"
-        head = "".join(
-            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-            for name, value in fields.items()
-        )
-        head += f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n'
-        body = head.encode() + path.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
-        request = urllib.request.Request(f"{self.address}/api/v1{route}", body)
+        head = (f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n').encode()
+        body = head + path.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
+        request = urllib.request.Request(f"{self.address}/api/v1/datasets/{dataset_id}/documents", body)
         request.add_header("Authorization", f"Bearer {self.key()}")
         request.add_header("Content-Type", f"multipart/form-data; boundary={boundary}")
         for name, value in (headers or {}).items():
             request.add_header(name, value)
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            found: dict[str, Any] = json.loads(answer.read())
-        return found
+            found = json.loads(answer.read())
+        assert found["code"] == 0, found
+        return str(found["data"][0]["id"])
 
     def parse(self, dataset_id: str, *document_ids: str) -> Any:
         return self.call("POST", f"/datasets/{dataset_id}/chunks", {"document_ids": list(document_ids)})

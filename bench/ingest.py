@@ -15,15 +15,15 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from bench import plots
 from bench.ingest_systems import System, Whole, bare, celery, whole
+from bench.ingest_tables import Reuse, Run, Summary, tables, write_page
 from bench.meter import Meter
 from common.settings import ROOT
 from tests import pdfs
@@ -32,40 +32,6 @@ RESULTS = ROOT / "bench" / "results" / "ingest.json"
 CORES = 2
 _PAGES_EACH = 100
 console = Console(width=max(Console().width, 100))
-
-
-@dataclass
-class Run:
-    pages: int
-    seconds: float
-    cpu_s: float
-    peak_mb: int
-
-
-@dataclass
-class Summary:
-    system: str
-    runs: list[Run] = field(default_factory=list)
-
-    @property
-    def pages_a_second(self) -> float:
-        return statistics.median(run.pages / run.seconds for run in self.runs)
-
-    @property
-    def cpu_s_of_1000(self) -> float:
-        return statistics.median(1000 * run.cpu_s / run.pages for run in self.runs)
-
-    @property
-    def peak_mb(self) -> int:
-        return max(run.peak_mb for run in self.runs)
-
-
-@dataclass(frozen=True)
-class Reuse:
-    pages: int
-    first_s: float
-    again_s: float
-    other_dataset_s: float
 
 
 class Files:
@@ -135,8 +101,13 @@ def reuse(folder: Path, files: Files, pages: int) -> Reuse:
         documents = system.upload([path])
         first_s = _parse_s(system, documents)
         again_s = statistics.median(_parse_s(system, documents) for _ in range(3))
-        system.dataset_id = system.another_dataset()
-        return Reuse(pages, first_s, again_s, _parse_s(system, system.upload([path])))
+        others = [_elsewhere_s(system, path, number) for number in range(3)]
+        return Reuse(pages, first_s, again_s, statistics.median(others))
+
+
+def _elsewhere_s(system: Whole, path: Path, number: int) -> float:
+    system.dataset_id = system.another_dataset(f"another {number}")
+    return _parse_s(system, system.upload([path]))
 
 
 def _parse_s(system: Whole, documents: Sequence[str]) -> float:
@@ -145,21 +116,6 @@ def _parse_s(system: Whole, documents: Sequence[str]) -> float:
     took_s = time.monotonic() - began_s
     assert system.are_done(documents)
     return took_s
-
-
-def print_summaries(title: str, summaries: Sequence[Summary], base: float) -> None:
-    table = Table(title=title)
-    for heading in ("", "pages/s", "of the first", "CPU s per 1,000 pages", "peak memory, MB"):
-        table.add_column(heading, justify="right" if heading else "left")
-    for one in summaries:
-        table.add_row(
-            one.system,
-            f"{one.pages_a_second:,.0f}",
-            f"{one.pages_a_second / base:.2f}",
-            f"{one.cpu_s_of_1000:.2f}",
-            f"{one.peak_mb:,}",
-        )
-    console.print(table)
 
 
 def _speeds(compared: Sequence[Summary]) -> plots.Bars:
@@ -181,19 +137,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="the median counts")
     parser.add_argument("--largest", type=int, default=10_000, help="pages of the largest run")
     options = parser.parse_args()
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="pm-bench-") as name:
         folder = Path(name)
         files = Files(folder)
         compared = side_by_side(folder, files, options.pages, options.rounds)
         grown = growth(folder, files, (_PAGES_EACH, options.largest // 10, options.largest))
         reused = reuse(folder, files, 1000)
-    print_summaries("From files to findable chunks", compared, compared[0].pages_a_second)
-    print_summaries("How it grows", grown, grown[0].pages_a_second)
-    console.print(
-        f"{reused.pages:,} pages: first parse {reused.first_s:.2f} s, unchanged again {reused.again_s:.3f} s"
-        f" ({reused.first_s / reused.again_s:.0f} times faster), in another dataset {reused.other_dataset_s:.3f} s"
-        f" ({reused.first_s / reused.other_dataset_s:.0f} times)"
+    found = tables(compared, grown)
+    for rows in found:
+        console.print(rows.printed())
+    console.print(str(reused))
+    about = (
+        f"`make bench-ingest`, {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, load {load:.1f} before it;"
+        f" medians of {options.rounds} rounds of {options.pages:,} pages."
     )
+    write_page(about, found, reused)
     plots.draw("ingest", [_speeds(compared), _growth(grown)])
     RESULTS.write_text(
         json.dumps(

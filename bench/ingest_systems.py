@@ -113,8 +113,8 @@ class Whole(System):
             time.sleep(_LOOK_S)
         assert self._total("run=DONE") == self._handed_in
 
-    def another_dataset(self) -> str:
-        return self._instance.dataset("another")
+    def another_dataset(self, name: str) -> str:
+        return self._instance.dataset(name)
 
     def upload(self, files: Sequence[Path]) -> list[str]:
         with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as uploads:

@@ -107,6 +107,7 @@ class Whole(System):
         return [self._instance.pid]
 
     def ingest(self, files: Sequence[Path]) -> None:
+        self._client.begin()
         with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as uploads:
             self._handed_in += len(list(uploads.map(partial(self._client.submit, self.dataset_id), files)))
         while self._open_tasks():
@@ -121,6 +122,7 @@ class Whole(System):
             return list(uploads.map(partial(self._instance.upload, self.dataset_id), files))
 
     def parse(self, documents: Sequence[str]) -> None:
+        self._client.begin()
         answer = self._instance.parse(self.dataset_id, *documents)
         assert answer["code"] == 0, answer
         while self._total("run=RUNNING&run=UNSTART"):

@@ -19,6 +19,10 @@ class RestClient:
         self._key = key
         self._local = threading.local()
 
+    def begin(self) -> None:
+        """Let this thread's next call make a connection: the server closes one that was idle for long."""
+        self._local.link = None
+
     def get(self, path: str) -> Any:
         return self._call("GET", path, b"", "application/json")
 

@@ -1,6 +1,5 @@
 """Clients of the API for the bench: connections that are kept, one call after another on each, timed from the first
-byte sent to the last one read. All of them in one thread, so that they take little of the machine from what they
-measure."""
+byte sent to the last one read. All of them in one thread: they take little of the machine from what they measure."""
 
 from __future__ import annotations
 

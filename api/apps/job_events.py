@@ -125,6 +125,8 @@ def follow_dataset(dataset_id: str) -> Response:
 def _stream(follow: Follow) -> Response:
     if request.method == "HEAD":
         return Response(headers=_EVENT_STREAM)
+    if _watch().is_closed:  # another worker has taken over: who comes again gets there
+        return Response(SseFraming().ending(Ending.STOPPING), headers=_EVENT_STREAM)
     _require_room()
     return HandedOver(HTTPStatus.OK, {**_EVENT_STREAM, "Connection": "close", "X-Accel-Buffering": "no"}, follow)
 

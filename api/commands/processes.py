@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import socket
 import sys
 from functools import partial
@@ -59,7 +60,16 @@ def server(
     rows.check()
     rows.close_connection()
     set_up_logs(settings.log, "server")
-    serve(settings, fd)
+    serve(partial(settings_of, data, _overrides(port)), fd)
+
+
+def reload(data: DataOption = DEFAULT_DATA) -> None:
+    """Have the web server of `pagemill up` read its settings anew, without a request being refused or broken."""
+    from rag.svr.data_folder import DataFolder
+
+    pid = DataFolder(settings_of(data)).supervisor_pid()
+    os.kill(pid, signal.SIGUSR1)
+    out.print(f"pagemill up (pid {pid}) was asked to reload its web server; its log says when it has", soft_wrap=True)
 
 
 def executor(

@@ -48,6 +48,10 @@ class Watch:
     def has_room(self) -> bool:
         return self._hub.has_room
 
+    @property
+    def is_closed(self) -> bool:
+        return self._stop.is_set()
+
     def follow_job(self, sock: socket.socket, head: bytes, framing: Framing, job_id: str) -> None:
         """Tell its state now, and every other one until it ends; then the connection ends too."""
         self._follow(head, Follower(self._connection(sock, framing), job_id=job_id))

@@ -100,6 +100,12 @@ class DataFolder:
         # Another program may have the pid by now, and children of a killed instance hold the lock for a while.
         return note.get("address") if _is_alive(note.get("pid", 0)) and self._is_locked() else None
 
+    def supervisor_pid(self) -> int:
+        """Of the instance that runs on this folder now. Raises NotFound where none does."""
+        if self.address() is None:
+            raise NotFound(f"no Pagemill is running on {self._settings.data_dir}: start one with `pagemill up`")
+        return int(self.read_note()["pid"])
+
     def _is_locked(self) -> bool:
         try:
             fd = os.open(self._lock, os.O_RDONLY | os.O_CLOEXEC)

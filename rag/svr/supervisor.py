@@ -69,10 +69,12 @@ class Supervisor:
         self._listener: socket.socket | None = None
         self._dead: DeadExecutors | None = None
         self._stop_asked = 0
+        self._reload_asked = False
         self._wakeup: tuple[int, int] = (-1, -1)
 
     def run(self, on_started: Callable[[Started], None]) -> None:
-        """Until SIGTERM or SIGINT; a second signal kills what still drains."""
+        """Until SIGTERM or SIGINT; a second signal kills what still drains. On SIGUSR1 and SIGHUP the web server
+        reloads; but a terminal that hangs up stops everything."""
         self._folder.make()
         lock_fd = self._folder.lock()
         self._watch_signals()
@@ -176,8 +178,10 @@ class Supervisor:
         for fd in self._wakeup:
             os.set_blocking(fd, False)
         signal.set_wakeup_fd(self._wakeup[1], warn_on_full_buffer=False)
-        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, self._on_stop)
+        signal.signal(signal.SIGUSR1, self._on_reload)
+        signal.signal(signal.SIGHUP, self._on_stop if os.isatty(2) else self._on_reload)
         signal.signal(signal.SIGCHLD, _on_child)
 
     def _on_stop(self, signum: int, frame: FrameType | None) -> None:
@@ -186,6 +190,17 @@ class Supervisor:
             for child in self._workers:
                 if child.is_alive and child.process is not None:
                     child.process.kill()
+
+    def _on_reload(self, signum: int, frame: FrameType | None) -> None:
+        self._reload_asked = True
+
+    def _reload(self) -> None:
+        """The web server's own affair: it starts a worker, and lets the old one end what it has begun."""
+        self._reload_asked = False
+        for child in self._web:
+            if child.is_alive and child.process is not None:
+                log.info("the web server reloads")
+                child.process.send_signal(signal.SIGHUP)
 
     def _look(self) -> None:
         """Wait for a signal or the next planned start, then see to the children."""
@@ -196,6 +211,8 @@ class Supervisor:
         with suppress(BlockingIOError):
             os.read(self._wakeup[0], 4096)
         if not self._stop_asked:
+            if self._reload_asked:
+                self._reload()
             for child in children:
                 child.look()
             if self._dead:

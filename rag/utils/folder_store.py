@@ -27,9 +27,11 @@ class FolderStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._incoming = folder / "incoming"
+        # Folders whose own place this process has synced: for a file in one of these, syncing the folder is enough.
+        self._durable: set[Path] = set()
 
     def begin_upload(self) -> Upload:
-        return _FolderUpload(self._folder, self._incoming)
+        return _FolderUpload(self._folder, self._incoming, self._durable)
 
     def open(self, tenant_id: str, digest: str) -> IO[bytes]:
         path = _place(self._folder, tenant_id, digest)
@@ -76,8 +78,9 @@ class FolderStore:
 
 
 class _FolderUpload:
-    def __init__(self, folder: Path, incoming: Path) -> None:
+    def __init__(self, folder: Path, incoming: Path, durable: set[Path]) -> None:
         self._folder = folder
+        self._durable = durable
         self._hash = hashlib.sha256()
         self._size = 0
         self._path = incoming / secrets.token_hex(16)
@@ -113,7 +116,8 @@ class _FolderUpload:
             with _locked(self._folder):
                 self._path.replace(place)
                 os.utime(place)
-            _sync_folders(place.parent, self._folder)
+            _sync_folders(place.parent, place.parent if place.parent in self._durable else self._folder)
+            self._durable.add(place.parent)
         except OSError as exc:
             self.discard()
             _refuse(exc)
@@ -152,7 +156,7 @@ def _place(folder: Path, tenant_id: str, digest: str) -> Path:
 
 
 def _sync_folders(lowest: Path, top: Path) -> None:
-    """A rename is durable once the folders that lead to it are."""
+    """A rename is durable once the folders that lead to it are, up to the top or to what is known to be."""
     for folder in (lowest, *lowest.parents):
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -12,11 +12,13 @@ from typing import Any
 from peewee import SQL, IntegrityError, fn
 
 from api.db.database import Rows
-from api.db.models import Document, Knowledgebase, User
+from api.db.models import Document, Knowledgebase
+from api.db.records import fetch
 from api.db.services.account_service import Caller
 from api.db.services.id_page import MAX_OFFSET
 from api.db.services.naming import free_name, name_key
 from api.db.services.parser_defaults import parser_config
+from api.db.services.task_sql import marks
 from common.errors import Conflict, InvalidInput, NotFound
 from common.ids import new_id
 from common.task_state import DocumentRun
@@ -126,17 +128,15 @@ class DatasetService:
         """Those of the datasets that are the tenant's."""
         found: list[DatasetView] = []
         for start in range(0, len(dataset_ids), _SLICE):
-            which = Knowledgebase.id.in_(list(dataset_ids[start : start + _SLICE]))
-            query = Knowledgebase.select().where(_owned(tenant_id) & which).limit(_SLICE)
-            found += self._rows.read(_views, query)
+            found += self._rows.read(self._get_all, tenant_id, dataset_ids[start : start + _SLICE])
         return found
 
     def page(self, tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
-        return self._rows.read(_page, tenant_id, wanted)
+        return self._rows.read(_page, self._rows, tenant_id, wanted)
 
     def owners(self, tenant_id: str, wanted: DatasetFilter) -> list[OwnerCount]:
         """Whose datasets the filter lets through, and how many of each; the page does not matter."""
-        return self._rows.read(_owners, tenant_id, wanted)
+        return self._rows.read(_owners, self._rows, tenant_id, wanted)
 
     def size_bytes(self, dataset_id: str) -> int:
         query = Document.select(fn.SUM(Document.size_bytes)).where(
@@ -166,6 +166,10 @@ class DatasetService:
         for dataset_id, run, count in self._rows.read(list, query):
             counts[dataset_id][DocumentRun(run)] = count
         return counts
+
+    def _get_all(self, tenant_id: str, dataset_ids: Sequence[str]) -> list[DatasetView]:
+        which = f"WHERE id IN ({marks(dataset_ids)}) AND tenant_id = ? AND deleted_ms = 0"
+        return _views(self._rows, fetch(self._rows, Knowledgebase, which, (*dataset_ids, tenant_id)))
 
     def _create(self, caller: Caller, new: NewDataset, dataset_id: str) -> str:
         if Knowledgebase.get_or_none(Knowledgebase.id == dataset_id) is not None:
@@ -198,10 +202,13 @@ class DatasetService:
         return str(row.id)
 
 
-def nicknames(user_ids: set[str]) -> dict[str, str]:
+def nicknames(rows: Rows, user_ids: set[str]) -> dict[str, str]:
     """The names that users go by; called within a read or a write."""
-    found = User.select(User.id, User.nickname).where(User.id.in_(list(user_ids)))
-    return {user.id: user.nickname for user in found}
+    if not user_ids:
+        return {}
+    ids = list(user_ids)
+    found: list[Any] = rows.rows(f"SELECT id, nickname FROM user WHERE id IN ({marks(ids)})", ids)
+    return dict(found)
 
 
 def _owned(tenant_id: str) -> Any:
@@ -215,10 +222,10 @@ def _visible(tenant_id: str, teams: Sequence[str]) -> Any:
     return ((Knowledgebase.tenant_id == tenant_id) | shared) & (Knowledgebase.deleted_ms == 0)
 
 
-def _owners(tenant_id: str, wanted: DatasetFilter) -> list[OwnerCount]:
+def _owners(rows: Rows, tenant_id: str, wanted: DatasetFilter) -> list[OwnerCount]:
     query = _filtered(Knowledgebase.select(Knowledgebase.tenant_id, fn.COUNT(SQL("*"))), tenant_id, wanted)
     counts = dict(query.group_by(Knowledgebase.tenant_id).tuples())
-    names = nicknames(set(counts))
+    names = nicknames(rows, set(counts))
     return [OwnerCount(one, names.get(one, ""), count) for one, count in sorted(counts.items())]
 
 
@@ -238,18 +245,17 @@ def _filtered(query: Any, tenant_id: str, wanted: DatasetFilter) -> Any:
     return query
 
 
-def _page(tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
+def _page(rows: Rows, tenant_id: str, wanted: DatasetFilter) -> DatasetPage:
     query = _filtered(Knowledgebase.select(), tenant_id, wanted)
     column = Knowledgebase.update_ms if wanted.orderby == "update_time" else Knowledgebase.create_ms
     order = column.desc() if wanted.desc else column.asc()
     offset = min((wanted.page - 1) * wanted.page_size, MAX_OFFSET)
     part = query.order_by(order, Knowledgebase.name, Knowledgebase.id).limit(wanted.page_size).offset(offset)
-    return DatasetPage(query.count(), _views(part))
+    return DatasetPage(query.count(), _views(rows, list(part)))
 
 
-def _views(query: Any) -> list[DatasetView]:
-    found = list(query)
-    names = nicknames({row.created_by for row in found})
+def _views(rows: Rows, found: Sequence[Knowledgebase]) -> list[DatasetView]:
+    names = nicknames(rows, {row.created_by for row in found})
     columns = set(DatasetView.__dataclass_fields__) - {"nickname"}
     return [
         DatasetView(nickname=names.get(row.created_by, ""), **{column: getattr(row, column) for column in columns})

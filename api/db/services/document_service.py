@@ -12,11 +12,13 @@ from peewee import IntegrityError
 
 from api.db.database import Rows
 from api.db.models import Document, Knowledgebase
+from api.db.records import fetch, insert
 from api.db.services.account_service import Caller
 from api.db.services.document_list import DocumentCounts, DocumentFilter, counts, page_ids
 from api.db.services.document_views import DocumentView, views
 from api.db.services.file_types import chunk_method_of, type_of
 from api.db.services.naming import extension, free_name, name_key
+from api.db.services.task_sql import marks
 from common.errors import Conflict, NotFound
 from common.ids import new_id
 from common.settings import TaskSettings
@@ -59,10 +61,10 @@ class DocumentService:
 
     def get(self, tenant_id: str, document_id: str, dataset_id: str | None = None) -> DocumentView:
         """Raises NotFound for a document that is unknown, deleted, another tenant's or of another dataset."""
-        which = _alive(tenant_id) & (Document.id == document_id)
+        which, params = "WHERE id = ? AND tenant_id = ? AND deleted_ms = 0", [document_id, tenant_id]
         if dataset_id is not None:
-            which &= Document.kb_id == dataset_id
-        found = self._rows.read(self._views, Document.select().where(which).limit(1))
+            which, params = f"{which} AND kb_id = ?", [*params, dataset_id]
+        found = self._rows.read(self._views, which, params)
         if not found:
             raise NotFound(f"You don't own the document {document_id}.")
         return found[0]
@@ -98,34 +100,47 @@ class DocumentService:
         self, caller: Caller, dataset_id: str, new: Sequence[NewDocument], ids: Sequence[str]
     ) -> list[DocumentView]:
         # Run again after a commit whose reply was lost, it finds what it inserted.
-        there = {row.id: row for row in Document.select().where(Document.id.in_(list(ids)))}
-        if there:
-            return views(self._rows, [there[doc_id] for doc_id in ids], self._max_attempts)
+        if self._rows.is_in_doubt:
+            there = {row.id: row for row in fetch(self._rows, Document, f"WHERE id IN ({marks(ids)})", ids)}
+            if there:
+                return views(self._rows, [there[doc_id] for doc_id in ids], self._max_attempts)
         # The dataset's row is locked first: uploads into one dataset take their names one after another.
-        counted = Knowledgebase.update(document_count=Knowledgebase.document_count + len(new)).where(
-            (Knowledgebase.id == dataset_id)
-            & (Knowledgebase.tenant_id == caller.tenant_id)
-            & (Knowledgebase.deleted_ms == 0)
+        counted = self._rows.execute(
+            "UPDATE knowledgebase SET document_count = document_count + ?"
+            " WHERE id = ? AND tenant_id = ? AND deleted_ms = 0",
+            (len(new), dataset_id, caller.tenant_id),
         )
-        if not counted.execute():
+        if not counted.rowcount:
             raise NotFound(f"Can't find the dataset with ID {dataset_id}!")
-        dataset = Knowledgebase.get_by_id(dataset_id)
+        (dataset,) = fetch(self._rows, Knowledgebase, "WHERE id = ?", (dataset_id,))
         now_ms = self._rows.clock()
         return views(
             self._rows,
-            [_insert(caller, dataset, *one, now_ms) for one in zip(new, ids, strict=True)],
+            [self._insert(caller, dataset, *one, now_ms) for one in zip(new, ids, strict=True)],
             self._max_attempts,
         )
+
+    def _insert(self, caller: Caller, dataset: Knowledgebase, new: NewDocument, doc_id: str, now_ms: int) -> Document:
+        def taken(keys: Sequence[str]) -> set[str]:
+            which = f"FROM document WHERE kb_id = ? AND name_key IN ({marks(keys)})"
+            return {key for (key,) in self._rows.rows(f"SELECT name_key {which}", (dataset.id, *keys))}
+
+        if new.is_virtual and taken([name_key(new.name)]):
+            raise Conflict("Duplicated document name in the same dataset.")
+        row = _row(caller, dataset, new, free_name(new.name, taken, MAX_NAME_BYTES))
+        row.id, row.create_ms, row.update_ms = doc_id, now_ms, now_ms
+        insert(self._rows, [row])
+        return row
 
     def _page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
         whole = _document_count(tenant_id, dataset_id)
         total, ids = page_ids(self._rows, dataset_id, whole, wanted)
-        found = {view.id: view for view in self._views(Document.select().where(Document.id.in_(ids)))} if ids else {}
+        found = {view.id: view for view in self._views(f"WHERE id IN ({marks(ids)})", ids)} if ids else {}
         shown = [found[doc_id] for doc_id in ids if doc_id in found]
         return DocumentPage(total, [d for d in shown if _in_time(d, wanted)])
 
-    def _views(self, query: Any) -> list[DocumentView]:
-        return views(self._rows, list(query), self._max_attempts)
+    def _views(self, which: str, params: Sequence[object]) -> list[DocumentView]:
+        return views(self._rows, fetch(self._rows, Document, which, params), self._max_attempts)
 
 
 def _ids_in_order(count: int) -> list[str]:
@@ -152,16 +167,8 @@ def _in_time(document: DocumentView, wanted: DocumentFilter) -> bool:
     return not (wanted.create_ms_to and document.create_ms > wanted.create_ms_to)
 
 
-def _insert(caller: Caller, dataset: Knowledgebase, new: NewDocument, doc_id: str, now_ms: int) -> Document:
-    def taken(keys: Sequence[str]) -> set[str]:
-        which = (Document.kb_id == dataset.id) & Document.name_key.in_(list(keys))
-        return {row.name_key or "" for row in Document.select(Document.name_key).where(which)}
-
-    if new.is_virtual and taken([name_key(new.name)]):
-        raise Conflict("Duplicated document name in the same dataset.")
-    name = free_name(new.name, taken, MAX_NAME_BYTES)
-    return Document.create(
-        id=doc_id,
+def _row(caller: Caller, dataset: Knowledgebase, new: NewDocument, name: str) -> Document:
+    return Document(
         tenant_id=dataset.tenant_id,
         kb_id=dataset.id,
         created_by=caller.user_id,
@@ -174,6 +181,4 @@ def _insert(caller: Caller, dataset: Knowledgebase, new: NewDocument, doc_id: st
         chunk_method=chunk_method_of(name, dataset.chunk_method),
         parser_config=dataset.parser_config,
         meta_fields={},
-        create_ms=now_ms,
-        update_ms=now_ms,
     )

@@ -55,7 +55,7 @@ class DocumentView:
 
 
 def views(rows: Rows, found: Sequence[Document], max_attempts: int) -> list[DocumentView]:
-    names = nicknames({row.created_by for row in found})
+    names = nicknames(rows, {row.created_by for row in found})
     facts = facts_of(rows, found, max_attempts)
     return [_view(row, names.get(row.created_by, ""), facts[row.id]) for row in found]
 

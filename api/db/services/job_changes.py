@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from api.db.database import Rows
 from api.db.models import Document
+from api.db.records import fetch
 from api.db.services.job_views import JobView, job_views
 from api.db.services.task_sql import marks
 from common.settings import TaskSettings
@@ -106,5 +107,5 @@ class JobChanges:
         return list(owed)[: most + 1]
 
     def _states(self, doc_ids: list[str]) -> list[JobView]:
-        found = list(Document.select().where(Document.id.in_(doc_ids)))
+        found = fetch(self._rows, Document, f"WHERE id IN ({marks(doc_ids)})", doc_ids)
         return job_views(self._rows, found, self._max_attempts)

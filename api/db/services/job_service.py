@@ -8,6 +8,7 @@ from typing import Any
 
 from api.db.database import Rows
 from api.db.models import Document, Knowledgebase
+from api.db.records import fetch
 from api.db.services.account_service import Caller
 from api.db.services.dataset_service import DatasetService, NewDataset
 from api.db.services.document_changes import DocumentChange, DocumentChanges
@@ -17,6 +18,7 @@ from api.db.services.job_filter import job_condition
 from api.db.services.job_views import JobStatus, JobView, job_views
 from api.db.services.naming import name_key
 from api.db.services.parse_service import ParseService
+from api.db.services.task_sql import marks
 from common.errors import Conflict, NotFound
 from common.settings import TaskSettings
 from common.task_state import Priority
@@ -71,7 +73,8 @@ class JobService:
 
     def get(self, tenant_id: str, job_id: str) -> JobView:
         """Raises NotFound for a job that is unknown, deleted, or another tenant's."""
-        found = self._rows.read(self._views, Document.select().where(_alive(tenant_id) & (Document.id == job_id)))
+        which = "WHERE id = ? AND tenant_id = ? AND deleted_ms = 0"
+        found = self._rows.read(self._views, which, (job_id, tenant_id))
         if not found:
             raise NotFound(f"there is no job {job_id}")
         return found[0]
@@ -113,7 +116,7 @@ class JobService:
 
     def _page(self, tenant_id: str, wanted: JobFilter) -> JobPage:
         total, ids = self._listed(tenant_id, wanted).page(self._rows, wanted.page, wanted.page_size)
-        found = {job.id: job for job in self._views(Document.select().where(Document.id.in_(ids)))} if ids else {}
+        found = {job.id: job for job in self._views(f"WHERE id IN ({marks(ids)})", ids)} if ids else {}
         return JobPage(total, [found[job_id] for job_id in ids if job_id in found])
 
     def _listed(self, tenant_id: str, wanted: JobFilter) -> IdList:
@@ -136,10 +139,5 @@ class JobService:
             count_index="document_run" if wanted.dataset_id else of_tenant,
         )
 
-    def _views(self, query: Any) -> list[JobView]:
-        found: Sequence[Document] = list(query)
-        return job_views(self._rows, found, self._max_attempts)
-
-
-def _alive(tenant_id: str) -> Any:
-    return (Document.tenant_id == tenant_id) & (Document.deleted_ms == 0)
+    def _views(self, which: str, params: Sequence[object]) -> list[JobView]:
+        return job_views(self._rows, fetch(self._rows, Document, which, params), self._max_attempts)

@@ -39,18 +39,19 @@ class Line:
 def waiting_tasks(rows: Rows, tenant_id: str) -> list[Waiting]:
     """The tenant's waiting tasks in the order in which they are taken: what is published already, then lane by lane as
     the relay goes through its index. Tenants are served in turns, so those of others do not stand in front."""
-    parts = ["published_at > 0 ORDER BY published_at"]
+    parts = [("published_at > 0", "published_at")]
     for priority in sorted(Priority, reverse=True):
-        parts.append(f"published_at = 0 AND priority = {int(priority)} ORDER BY run_after, id")
+        parts.append((f"published_at = 0 AND priority = {int(priority)}", "run_after"))
     waiting: list[Waiting] = []
-    for part in parts:
+    for part, due in parts:
         room = QUEUE_HORIZON - len(waiting)
         if room:
-            waiting += rows.rows(
-                f"SELECT doc_id, task_type FROM task WHERE state = {int(TaskState.PENDING)} AND tenant_id = ?"
-                f" AND {part} LIMIT {room}",
-                (tenant_id,),
+            chosen = (
+                f"SELECT {due} AS due, id, doc_id, task_type FROM task WHERE state = {int(TaskState.PENDING)}"
+                f" AND tenant_id = ? AND {part} ORDER BY {due}, id LIMIT {room}"
             )
+            found = rows.table("due, id, doc_id, task_type", f"FROM ({chosen}) AS chosen", (tenant_id,))
+            waiting += [(doc_id, kind) for _, _, doc_id, kind in sorted(map(tuple, found))]
     return waiting
 
 

@@ -122,7 +122,7 @@ def job_filter() -> JobFilter:
 
 def last_event_id() -> int | None:
     """The id of the last event that the caller got, by header or, for those that can't send any, by parameter."""
-    given = request.headers.get("Last-Event-ID") or params().get("last_event_id") or ""
+    given = request.headers.get("Last-Event-ID") or request.args.get("last_event_id") or ""
     if not given:
         return None
     if not (given.isascii() and given.isdigit() and len(given) <= _ID_DIGITS):

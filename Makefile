@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run check test test-code test-product chaos fuzz bench-queue bench-parse bench-quality bench-ingest bench-search screenshots lock clean
+.PHONY: help install install-dev run check test test-code test-product chaos fuzz bench-queue bench-parse bench-quality bench-ingest bench-search bench-api screenshots lock clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,10 @@ bench-ingest: install-dev  ## from files to findable chunks: bare steps, Pagemil
 bench-search: install-dev  ## searches and writes at up to a million chunks, on both indexes (ARGS="--sizes 10000 100000")
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	$(BIN)/python -m bench.search $(ARGS)
+
+bench-api: install-dev  ## the web server over 100,000 documents and a million tasks, and beside others (ARGS="--mariadb")
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	$(BIN)/python -m bench.api $(ARGS)
 
 bench-quality: install-dev  ## how well questions find their passages: words, vectors and both (ARGS="--missed")
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/bench.txt

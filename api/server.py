@@ -8,7 +8,6 @@ import os
 import resource
 import socket
 import struct
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -25,9 +24,6 @@ from common.listening import listen
 from common.settings import Settings
 
 _GRACE_S = 10
-# A statement gives the interpreter away at every row, and whoever comes back waits this long for one that computes. By
-# Python's 5 ms a page of 30 rows would wait for 150.
-_SWITCH_S = 0.0005
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
@@ -69,7 +65,6 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         """Runs in the worker, after the fork: no connection is shared with the parent."""
-        sys.setswitchinterval(_SWITCH_S)
         self._app = create_app(connect(self.settings))
         return self._app
 

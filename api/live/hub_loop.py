@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import selectors
 import socket
+import struct
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -153,6 +154,8 @@ class HubLoop:
 
     def _cut_off(self, connection: Connection, why: str) -> None:
         log.info("a follower that is too slow was cut off: %s", why)
+        # A reset, at once: what the kernel still has for it may not get through, nor then the end behind it.
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._drop(connection)
 
     def _drop(self, connection: Connection) -> None:

@@ -13,6 +13,7 @@ import pytest
 from api.db.models import Document, StaleChunks, Task, TaskEvent
 from api.db.services.copied_parse import CopiedParse
 from api.db.services.stale_service import StaleService
+from api.db.services.tally_service import TallyService
 from api.db.services.task_plan import ModelTraits
 from common.errors import RowsUnavailable
 from common.settings import IndexSettings, TaskSettings
@@ -74,7 +75,10 @@ def copying(world: RestWorld) -> CopiedParse:
 
 def test_it_is_done_at_once_and_found_though_no_indexer_runs(world: RestWorld, other: tuple[str, str]) -> None:
     dataset_id, document_id = other
+    before_it = TallyService(world.rows).total()
     assert parse(world, dataset_id, document_id) == "DONE"
+    counted = TallyService(world.rows).total()
+    assert (counted.reused - before_it.reused, counted.chunks - before_it.chunks) == (1, 2)
     row = world.row(document_id)
     assert (row.chunk_count, row.token_count, row.generation, row.active_generation) == (2, 14, 1, 1)
     assert world.ok("GET", f"/datasets?id={dataset_id}")[0]["chunk_count"] == 2

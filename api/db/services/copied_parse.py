@@ -7,18 +7,21 @@ dies in between leaves a generation that nobody searches."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from api.db.database import Rows
-from api.db.services import document_sql, task_sql
+from api.db.services import document_sql, tally_service, task_sql
 from api.db.services.known_file import known_file
 from api.db.services.read_ranges import UNTOUCHED, ReadRange, read_ranges
+from api.db.services.tally_service import Tally
 from api.db.services.task_plan import ModelTraits
 from api.db.services.task_sql import WHOLE_GENERATION, DocumentKey, marks
 from common.errors import IndexUnavailable
 from common.settings import TaskSettings
 from common.task_state import DOCUMENT_TRANSITIONS, DocumentRun, set_state_sql
+from rag.parser.blocks import Unit
 from rag.utils.doc_index import Adoption, DocIndex, Scope
 
 _KEEP_MS = 3_600_000
@@ -134,6 +137,7 @@ class CopiedParse:
         task_sql.add_events(
             self._rows, [task_sql.Event(tasks[0], key.doc_id, key.generation, _CLAIM_NO, "", "copied", "", text)]
         )
+        tally_service.add(self._rows, _tally(copy))
         document_sql.flip(self._rows, key.doc_id, key.generation, source.visible_seq, self._keep_ms)
         return True
 
@@ -163,6 +167,16 @@ class CopiedParse:
             ),
         ).rowcount  # fmt: skip
         return bool(won)
+
+
+def _tally(copy: _Copy) -> Tally:
+    read, paged = copy.source.read, json.loads(copy.profile)["unit"] in (Unit.PAGE, Unit.SLIDE)
+    return Tally(
+        reused=len(read),
+        reused_pages=copy.source.units if paged else 0,
+        chunks=sum(one.chunks for one in read),
+        tokens=sum(one.tokens for one in read),
+    )
 
 
 def _adoption(copy: _Copy, target: DocumentKey, now_ms: int) -> Adoption:

@@ -12,10 +12,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import trio
 
@@ -23,13 +25,16 @@ from common.errors import AttemptFailed, EncryptedFile, ParserLost, ParserNotSta
 from common.settings import ROOT, EmbeddingSettings, Settings
 from rag.flow.chunk import ChunkSettings
 from rag.flow.chunker import Chunker
+from rag.flow.file_name import weighted
 from rag.flow.searched import searched_text
 from rag.flow.token_counter import token_counter
 from rag.parser import registry
 from rag.parser.blocks import FileKind, Profile, Unit
 from rag.svr.parser_pool import Config, ParseJob, ParserPool
 from rag.svr.parser_process import BadFrame, Disconnected, ParserProcess
-from rag.utils.embedder import load_tokenizer
+from rag.svr.parser_protocol import NamedFile, ParsedChunk
+from rag.utils.doc_index import Vectors
+from rag.utils.embedder import PackagedEmbedder, load_tokenizer
 from rag.utils.terms import analyse
 from tests import pdfs
 from tests.processes import children, open_files
@@ -76,6 +81,23 @@ def _descriptors() -> int:
 
 def _children() -> set[int]:
     return {child.pid for child in children(os.getpid())}
+
+
+async def test_chunks_come_with_the_vectors_of_the_packaged_model_where_it_is_asked_for(tmp_path: Path) -> None:
+    path = pdfs.write_pages(tmp_path / "mill.pdf", 2, sentences=6)
+    job = ParseJob(registry.profile(path, path.name), 0, 2, ChunkSettings(chunk_token_num=32))
+    model = PackagedEmbedder(EmbeddingSettings())
+    async with ParserPool(config(embeds=True)) as parsers:
+        plain = await parsers.parse(path, job, ignore)
+        named = await parsers.parse(path, replace(job, named=NamedFile("deep_sea.pdf", 0.25)), ignore)
+    texts = [searched_text(chunk.text, chunk.headings) for chunk in plain]
+    expected = model.embed(texts)
+    assert np.array_equal(vectors_of(plain), expected)
+    assert np.allclose(vectors_of(named), weighted(expected, model.embed(["deep sea"])[0], 0.25), atol=1e-6)
+
+
+def vectors_of(chunks: Sequence[ParsedChunk]) -> Vectors:
+    return np.stack([np.frombuffer(chunk.vector, np.float32) for chunk in chunks])
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from api.apps.browser_sessions import COOKIE
 from api.db.database import Rows
 from api.db.models import Document
 from api.db.services.account_service import Caller
@@ -178,3 +179,17 @@ def test_membership_in_rows_of_both_kinds(rows: Rows) -> None:
     with pytest.raises(NotFound):
         service.remove(owner.tenant_id, member.user_id)
     assert service.members(owner.tenant_id) == []
+
+
+def test_pages_show_what_is_shared_and_nothing_else(team: TeamWorld) -> None:
+    client = team.world.client.application.test_client()
+    client.set_cookie(COOKIE, team.world.services.sessions.begin(team.mia))
+    first = client.get("/").get_data(as_text=True)
+    assert f"/datasets/{team.shared}" in first and team.private not in first
+    for path in ("", f"/documents/{team.document_id}"):
+        assert client.get(f"/datasets/{team.shared}{path}").status_code == 200
+    rows = client.get(f"/ui/datasets/{team.shared}/documents").get_json()
+    assert rows["total"] == 1
+    assert client.get(f"/datasets/{team.private}").status_code == 404
+    assert client.get(f"/datasets/{team.shared}/settings").status_code == 404
+    assert client.get(f"/ui/datasets/{team.private}/documents").status_code == 404

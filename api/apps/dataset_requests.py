@@ -1,29 +1,70 @@
-"""What is sent to change and to list datasets."""
+"""What is sent to make, to change and to list datasets."""
 
 from __future__ import annotations
 
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from api.apps.envelope import ARGUMENT, ApiError
-from api.apps.parser_config import ParserConfig, Strict
-from api.apps.requests import (
-    MAX_NUMBER,
+from api.apps.dataset_fields import (
+    HEX32,
     Avatar,
     ChunkMethod,
     DatasetName,
     LongText,
     MetadataFields,
     ModelName,
-    PageSize,
     Permission,
     as_uuid,
 )
+from api.apps.envelope import ARGUMENT, ApiError
+from api.apps.parser_config import ParserConfig, Strict
+from api.apps.requests import MAX_NUMBER, PageSize
 from api.db.services.dataset_changes import PLAIN_FIELDS, DatasetChange
 from api.db.services.dataset_service import MAX_NAME_BYTES
+
+
+class CreateDataset(Strict):
+    name: DatasetName
+    avatar: Avatar | None = None
+    description: LongText | None = None
+    embedding_model: ModelName | None = None
+    permission: Permission = "me"
+    chunk_method: ChunkMethod = "naive"
+    parser_config: ParserConfig | None = None
+    parse_type: Annotated[int, Field(ge=0, le=64)] | None = None
+    pipeline_id: Annotated[str, StringConstraints(pattern=HEX32.pattern + "$")] | None = None
+    auto_metadata_config: MetadataFields | None = None
+
+    @model_validator(mode="after")
+    def _check_pipeline(self) -> CreateDataset:
+        given = {"parse_type", "pipeline_id"} & self.model_fields_set
+        if given and "chunk_method" in self.model_fields_set:
+            raise PydanticCustomError("pipeline", "parse_type|pipeline_id -> disallowed fields present: chunk_method")
+        if len(given) == 1:
+            (missing,) = {"parse_type", "pipeline_id"} - given
+            raise PydanticCustomError("pipeline", "required fields missing: {field}", {"field": missing})
+        return self
+
+    def given_parser_config(self) -> dict[str, Any] | None:
+        """With every default of the schema filled in; None where nothing was given."""
+        if self.parser_config is None or not self.parser_config.model_fields_set:
+            return None
+        given = self.parser_config.model_dump()
+        if given["password"] is None:
+            del given["password"]
+        return given
 
 
 class UpdateDataset(Strict):

@@ -6,10 +6,11 @@ from flask import Blueprint, Response
 
 from api.apps.access import usable, usable_all
 from api.apps.auth import caller, require_caller
-from api.apps.dataset_requests import ListDatasets, UpdateDataset
+from api.apps.dataset_fields import as_uuid
+from api.apps.dataset_requests import CreateDataset, ListDatasets, UpdateDataset
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
 from api.apps.openapi.operation import describe
-from api.apps.requests import CreateDataset, as_uuid, query, require_page_size, schema_body, shown
+from api.apps.requests import query, require_page_size, schema_body, shown
 from api.apps.services import services
 from api.apps.shapes.common import Count
 from api.apps.shapes.datasets import Dataset, DatasetInFull, DatasetOwners, ListedDataset

@@ -10,10 +10,11 @@ from pydantic import AfterValidator, Field
 
 from api.apps.access import usable
 from api.apps.auth import caller, require_caller
+from api.apps.dataset_fields import as_uuid
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.parser_config import Strict
-from api.apps.requests import MAX_IDS, as_uuid, schema_body
+from api.apps.requests import MAX_IDS, schema_body
 from api.apps.services import services
 from api.apps.shapes.datasets import SuccessCount
 from api.apps.shapes.documents import Deleted

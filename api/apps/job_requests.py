@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 from flask import request
 from pydantic import ConfigDict, Field, ValidationError
 
+from api.apps.dataset_fields import ChunkMethod
 from api.apps.parser_config import ParserConfig
 from api.apps.problems import FieldError, Problem, wrong_fields
-from api.apps.requests import MAX_NUMBER, ChunkMethod, Loose, PageSize, params, shown
+from api.apps.requests import MAX_NUMBER, Loose, PageSize, params, shown
 from api.apps.sizes import max_page_size
 from api.apps.uploads import BinaryFile, IncomingFile
 from api.db.services.file_names import require_file_name

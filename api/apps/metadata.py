@@ -10,13 +10,14 @@ from flask import Blueprint, Response
 
 from api.apps.access import usable
 from api.apps.auth import caller, require_caller
+from api.apps.dataset_fields import MetadataFields
 from api.apps.datasets import owned, seen
 from api.apps.document_updates import clean_values
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.metadata_requests import MAX_EDITS, ChangeMetadata, DatasetIdsQuery, SummaryQuery
 from api.apps.openapi.operation import describe
-from api.apps.requests import MetadataFields, id_list, loose_body, params, schema_body, shown
-from api.apps.retrieval import conditions
+from api.apps.requests import id_list, loose_body, params, schema_body, shown
+from api.apps.retrieval_requests import conditions
 from api.apps.services import services
 from api.apps.shapes.datasets import MetadataChanged, MetadataConfig, MetadataSummary
 from api.db.services.dataset_changes import DatasetChange

@@ -4,22 +4,18 @@ does not. Refusals have RAGFlow's texts: clients look for them."""
 from __future__ import annotations
 
 import json
-import re
-import uuid
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from flask import request
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, Field, ValidationError
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import BadRequest
 
 from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
 from api.apps.openapi.operation import current_operation
-from api.apps.parser_config import MAX_CHARS, ParserConfig, Strict
 from api.apps.sizes import max_json_bytes, max_page_size, require_count, require_sizes
-from api.db.services.file_names import has_control_characters, require_file_name
+from api.db.services.file_names import require_file_name
 from common.errors import InvalidInput
 
 M = TypeVar("M", bound=BaseModel)
@@ -28,101 +24,10 @@ _MAX_SHOWN = 128
 MAX_IDS = 30_000
 MAX_NUMBER = 2**53
 _MALFORMED = "Malformed JSON syntax: Missing commas/brackets or invalid encoding"
-_HEX32 = re.compile(r"[0-9a-f]{32}")
-_AVATAR = re.compile(r"data:(?P<mime>[^;,]+);base64$")
 
 
-def _avatar(value: str) -> str:
-    if not value:
-        return value
-    prefix, comma, _ = value.partition(",")
-    if not comma:
-        raise PydanticCustomError("avatar", "Missing MIME prefix. Expected format: data:<mime>;base64,<data>")
-    found = _AVATAR.match(prefix)
-    if found is None:
-        raise PydanticCustomError("avatar", "Invalid MIME prefix format. Must start with 'data:'")
-    if found["mime"] not in ("image/jpeg", "image/png"):
-        raise PydanticCustomError("avatar", "Unsupported MIME type. Allowed: ['image/jpeg', 'image/png']")
-    return value
-
-
-def _model(value: str) -> str:
-    if _HEX32.fullmatch(value):
-        return value
-    if "@" not in value:
-        raise PydanticCustomError("model", "Embedding model identifier must follow <model_name>@<provider> format")
-    if any(not part.strip() for part in value.split("@")):
-        raise PydanticCustomError(
-            "model", "Both model_name and provider must be non-empty strings, not whitespace-only"
-        )
-    return value
-
-
-def _printable(value: str) -> str:
-    if has_control_characters(value):
-        raise PydanticCustomError("name", "Control characters are not allowed")
-    return value
-
-
-def as_uuid(value: str) -> str:
-    try:
-        return uuid.UUID(value).hex
-    except ValueError as exc:
-        raise PydanticCustomError("uuid", "Invalid UUID format") from exc
-
-
-DatasetName = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=128), AfterValidator(_printable)
-]
-Avatar = Annotated[str, Field(max_length=MAX_CHARS), AfterValidator(_avatar)]
-LongText = Annotated[str, Field(max_length=MAX_CHARS)]
-ModelName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=255), AfterValidator(_model)]
-Permission = Literal["me", "team"]
 # Its maximum is a setting: the description has it (openapi/document.py), and those who use it hold it.
 PageSize = Annotated[int, Field(ge=1)]
-ChunkMethod = Literal[
-    "naive", "book", "email", "laws", "manual", "one", "paper", "picture", "presentation", "qa", "resume", "table",
-    "tag",
-]  # fmt: skip
-
-
-class MetadataFields(Strict):
-    """What a chat model is to find out about each document. It is kept and shown; this server has no such model."""
-
-    metadata: list[dict[str, Any]] = Field(default_factory=list)
-    built_in_metadata: list[dict[str, Any]] = Field(default_factory=list)
-
-
-class CreateDataset(Strict):
-    name: DatasetName
-    avatar: Avatar | None = None
-    description: LongText | None = None
-    embedding_model: ModelName | None = None
-    permission: Permission = "me"
-    chunk_method: ChunkMethod = "naive"
-    parser_config: ParserConfig | None = None
-    parse_type: Annotated[int, Field(ge=0, le=64)] | None = None
-    pipeline_id: Annotated[str, StringConstraints(pattern=_HEX32.pattern + "$")] | None = None
-    auto_metadata_config: MetadataFields | None = None
-
-    @model_validator(mode="after")
-    def _check_pipeline(self) -> CreateDataset:
-        given = {"parse_type", "pipeline_id"} & self.model_fields_set
-        if given and "chunk_method" in self.model_fields_set:
-            raise PydanticCustomError("pipeline", "parse_type|pipeline_id -> disallowed fields present: chunk_method")
-        if len(given) == 1:
-            (missing,) = {"parse_type", "pipeline_id"} - given
-            raise PydanticCustomError("pipeline", "required fields missing: {field}", {"field": missing})
-        return self
-
-    def given_parser_config(self) -> dict[str, Any] | None:
-        """With every default of the schema filled in; None where nothing was given."""
-        if self.parser_config is None or not self.parser_config.model_fields_set:
-            return None
-        given = self.parser_config.model_dump()
-        if given["password"] is None:
-            del given["password"]
-        return given
 
 
 class Loose(BaseModel):

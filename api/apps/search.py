@@ -12,7 +12,8 @@ from api.apps.auth import require_caller
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.requests import MAX_NUMBER, schema_body, shown, text
-from api.apps.retrieval import conditions, notes_of, owners, require_in, require_one_model, require_supported, rerank
+from api.apps.retrieval import notes_of, owners, require_in, require_one_model
+from api.apps.retrieval_requests import conditions, require_supported, rerank
 from api.apps.services import services
 from api.apps.shapes.chunks import Searched
 from api.apps.sizes import max_page_size

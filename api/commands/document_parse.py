@@ -13,7 +13,7 @@ from typing import get_args
 import trio
 import typer
 
-from api.apps.requests import CreateDataset
+from api.apps.dataset_requests import CreateDataset
 from api.commands import parse_output
 from api.commands.options import err, is_utf8, out, printable, say
 from api.commands.parse_output import Reading

@@ -47,7 +47,7 @@ def _result(job: JobView) -> dict[str, Any] | None:
         "chunk_count": job.chunk_count,
         "token_count": job.token_count,
         "is_partial": job.status is not JobStatus.DONE or bool(job.bad_pages),
-        "unread": [{"first": first, "last": last, "reason": reason} for first, last, reason in job.bad_pages],
+        "unread": [{"first": first + 1, "last": end, "reason": reason} for first, end, reason in job.bad_pages],
         "chunks": _chunks_path(job),
     }
 

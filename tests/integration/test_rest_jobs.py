@@ -11,7 +11,7 @@ import pytest
 
 from api.apps import create_app
 from api.db.models import Document, Knowledgebase, Task
-from api.db.services.task_requests import Fail
+from api.db.services.task_requests import BadRange, Fail, FinishRange, Written
 from tests.at_once import at_once
 from tests.rest_jobs import begun, job, post, problem
 from tests.rest_world import RestWorld, rest_world
@@ -95,6 +95,18 @@ def test_a_failed_job_has_a_public_error(world: RestWorld) -> None:
     assert (shown["status"], shown["progress"]) == ("failed", 0.5)
     assert shown["error"] == {"code": "bad_page", "message": "page 2 is bad", "is_permanent": True}
     assert (shown["result"]["chunk_count"], shown["result"]["is_partial"]) == (1, True)
+
+
+def test_unread_pages_are_counted_as_people_count(world: RestWorld) -> None:
+    job_id = begun(world)
+    first, second = world.split(job_id, 2)
+    world.finish(first, ["a heron"])
+    bad = (BadRange(1, 2, "parser_lost", "page 2 crashes the parser"),)
+    world.tasks.apply([FinishRange(second.held, Written(units=1, failed=bad))])
+    world.flip(job_id)
+    shown = job(world, job_id)
+    assert shown["result"]["unread"] == [{"first": 2, "last": 2, "reason": "page 2 crashes the parser"}]
+    assert "page 2 could not be read" in shown["message"]
 
 
 def test_a_job_is_cancelled_once(world: RestWorld) -> None:

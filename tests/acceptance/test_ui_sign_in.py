@@ -60,10 +60,12 @@ def test_colours_are_chosen_and_kept_without_a_flash(open_page: OpenPage) -> Non
     assert page.evaluate(ground) == light
 
 
-def test_pages_fit_a_narrow_screen(open_page: OpenPage, console: Console) -> None:
+def test_pages_fit_a_narrow_screen_and_can_be_read_in_the_dark(
+    site: Instance, open_page: OpenPage, console: Console
+) -> None:
     console.expected = ("/nothing-here",)
-    page = open_page("/", size=NARROW)
-    for path in ("/", "/account", "/nothing-here"):
+    page = open_page("/", size=NARROW, dark=True)
+    for path in ("/", f"/datasets/{site.dataset('dark')}", "/datasets/new", "/account", "/nothing-here"):
         page.goto(path)
         assert_no_sideways_scroll(page)
         assert_accessible(page)

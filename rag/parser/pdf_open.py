@@ -22,8 +22,9 @@ from rag.parser.pdf_page import read_page
 
 _SAMPLE_PAGES = 12
 # pdfium keeps what it has read of a document until that is closed: after as many pages it is opened anew, which takes
-# some milliseconds, and memory stays what it is however many there are.
+# some milliseconds, the more the further in its next page is. Memory stays what it is however many pages there are.
 _PAGES_AT_ONCE = 1_000
+_MAX_OPENINGS = 20
 # For most of what a document says of itself; where pdfium puts it.
 _metadata_room = ctypes.create_string_buffer(1024)
 
@@ -38,13 +39,13 @@ class OpenFile:
         self._name, self._password = name, password
         self._sampled: dict[int, Page] = {}
         self._merged: dict[int, int] = {}
-        self._read = 0
+        self._read, self._most = 0, max(_PAGES_AT_ONCE, len(self.document) // _MAX_OPENINGS)
 
     def page(self, index: int, *, ocr: bool) -> Page:
         sampled = self._sampled.get(index)
         if sampled is not None:
             return sampled
-        if self._read >= _PAGES_AT_ONCE and self._is_unchanged():
+        if self._read >= self._most and self._is_unchanged():
             self._open_anew()
         self._read += 1
         return read_page(self.document, self.path, index, ocr=ocr, merged=self._merged)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import wraps
 from typing import NamedTuple, TypeVar
@@ -67,20 +66,19 @@ class Page(msgspec.Struct, frozen=True):
 
 
 _Answer = TypeVar("_Answer")
-_PAGES_KNOWN = 16
 
 
 def remembered(find: Callable[[tuple[Line, ...]], _Answer]) -> Callable[[tuple[Line, ...]], _Answer]:
-    """Keeps the answers for the last pages: the tables of a page and its order are told from the same lines."""
-    known: deque[tuple[tuple[Line, ...], _Answer]] = deque(maxlen=_PAGES_KNOWN)
+    """Keeps the answer for the last page: its tables and its order are told from the same lines. No more than that,
+    since new lines are made faster where old ones have just been."""
+    known: list[tuple[tuple[Line, ...], _Answer]] = []
 
     @wraps(find)
     def find_once(lines: tuple[Line, ...]) -> _Answer:
-        for asked, answer in known:
-            if asked is lines:
-                return answer
+        if known and known[0][0] is lines:
+            return known[0][1]
         answer = find(lines)
-        known.appendleft((lines, answer))
+        known[:] = [(lines, answer)]
         return answer
 
     return find_once

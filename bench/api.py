@@ -107,9 +107,10 @@ def panels(figures: Sequence[Figures], servers: Sequence[Served]) -> Iterator[pl
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=100_000, help="in the large dataset; eleven tasks each")
-    parser.add_argument("--times", type=int, default=200, help="how often each page is asked for")
-    parser.add_argument("--seconds", type=float, default=15.0, help="for each way to submit, and for the followers")
+    parser.add_argument("--times", type=int, default=150, help="how often each page is asked for")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each way to submit, and for the followers")
     parser.add_argument("--mariadb", action="store_true", help="also over MariaDB")
+    parser.add_argument("--rounds", type=int, default=2, help="of the other web servers; the median counts")
     parser.add_argument("--no-servers", action="store_true", help="leave the other web servers out")
     options = parser.parse_args()
     load_before = os.getloadavg()[0]
@@ -121,7 +122,7 @@ def main() -> None:
         if options.mariadb:
             url = stack.enter_context(mariadb(root / "server"))
             figures.append(measure(MARIADB, root / "mariadb", url, options))
-    servers = [] if options.no_servers else compare(4.0, 3)
+    servers = [] if options.no_servers else compare(3.0, options.rounds)
     found = tables(figures, servers)
     print_tables(console, found)
     print_aims(figures)

@@ -244,6 +244,23 @@ def show(found: list[Speed], by_layout: list[Layout], faithful: list[Fidelity], 
     console.print(f"  memory after 1,000 pages {long.memory_mb_at_1000} MB, at the end {long.memory_mb_at_end} MB")
 
 
+def draw(found: list[Speed], by_layout: list[Layout]) -> None:
+    from bench import plots  # the process whose memory is measured has no need of it
+
+    rates = {"pages/s of CPU, one core": [speed.pages_a_second for speed in found]}
+    ratios = {"Pagemill, to blocks and chunks": [each.ratio for each in by_layout]}
+    panels = [
+        plots.Bars("PDF to text", "pages/s", _labels([speed.reader for speed in found]), rates, log_y=True),
+        plots.Bars("By layout", "of bare pypdfium2", _labels([each.layout for each in by_layout]), ratios),
+    ]
+    plots.draw("parse", panels)
+
+
+def _labels(names: list[str]) -> list[str]:
+    """Every other one is further down, so that long ones have room."""
+    return [name if number % 2 == 0 else f"\n{name}" for number, name in enumerate(names)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.parse", description=__doc__)
     parser.add_argument("--folder", type=Path, help="read the PDF files of this folder instead of made ones")
@@ -272,6 +289,7 @@ def main() -> None:
             "long_document": asdict(long),
         }
         RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        draw(found, by_layout)
         console.print(f"written to {RESULTS.relative_to(ROOT)}")
 
 

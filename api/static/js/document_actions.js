@@ -76,7 +76,7 @@ function agreed(kind, datasetId, ids, documents) {
     title: ids.length === 1 ? "Parse it again?" : `Parse ${plural(ids.length, "document")}?`,
     content: [
       ...texts.map((text) => el("p", {}, text)),
-      el("label.check", {}, renew, el("span", {}, "With the settings that the knowledge base has now", el("span.help.quiet", {}, "Else with those they were parsed with before."))),
+      el("label.check", {}, renew, el("span", {}, "With the settings that the knowledge base has now", el("span.help.quiet", {}, "Each keeps its own chunk method, which its page can change. Else all stays as it was."))),
     ],
     buttons: [{ label: "Parse", act: () => ({ renew: renew.checked }) }],
   });

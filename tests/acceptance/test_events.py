@@ -26,7 +26,7 @@ from tests.waiting import PATIENCE_S, wait_for, wait_until
 
 _FOLLOWERS = 300
 # So many that followers, who are told four times a second, see some of them in work.
-_PAGES = 400
+_PAGES = 2500
 
 
 @pytest.fixture(scope="module")
@@ -50,21 +50,21 @@ def require_told(states: list[dict[str, Any]]) -> None:
 
 
 def test_a_pdf_is_followed_from_its_start_to_its_end(instance: Instance, tmp_path: Path) -> None:
-    job = begin(instance, write_pages(tmp_path / "long.pdf", _PAGES))
+    job = begin(instance, write_long(tmp_path / "long.pdf", _PAGES))
     with followed(instance, job["links"]["events"]) as stream:
         assert (stream.status, stream.headers["Content-Type"]) == (200, "text/event-stream; charset=utf-8")
         assert stream.headers["X-Request-Id"]
         states = list(stream.events())
     require_told(states)
     assert stream.said[0] == "retry: 2000"
-    assert states[-1]["result"]["chunk_count"] == _PAGES
+    assert states[-1]["result"]["chunk_count"] >= _PAGES
     assert states[-1] == instance.call("GET", f"/jobs/{job['job_id']}")
     with followed(instance, job["links"]["events"], headers={"Last-Event-ID": stream.last_id}) as again:
         assert again.status == 204  # the end has been heard: nothing more comes
 
 
 def test_a_stream_that_broke_goes_on(instance: Instance, tmp_path: Path) -> None:
-    job = begin(instance, write_pages(tmp_path / "broken.pdf", _PAGES + 1))
+    job = begin(instance, write_long(tmp_path / "broken.pdf", _PAGES + 1))
     with followed(instance, job["links"]["events"]) as stream:
         first = next(stream.events())
     with followed(instance, f"{job['links']['events']}?last_event_id={stream.last_id}") as stream_again:
@@ -74,7 +74,7 @@ def test_a_stream_that_broke_goes_on(instance: Instance, tmp_path: Path) -> None
 
 
 def test_a_pdf_is_followed_by_a_socket(instance: Instance, tmp_path: Path) -> None:
-    job = begin(instance, write_pages(tmp_path / "socket.pdf", _PAGES + 2))
+    job = begin(instance, write_long(tmp_path / "socket.pdf", _PAGES + 2))
     with opened_socket(instance, job["job_id"]) as follower:
         pong = follower.ping()
         states, code = heard(follower)

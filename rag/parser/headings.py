@@ -99,13 +99,17 @@ def standing_titles(lines: Sequence[Line]) -> frozenset[int]:
     count = len([line for line in lines if line.bold])
     # On a page that is bold throughout, this says nothing.
     has_bold = 0 < 2 * count <= len(lines)
-    may_be = [at for at, line in enumerate(lines) if (has_bold and line.bold) or _is_in_capitals(line.text)]
+    may_be = [
+        at
+        for at, line in enumerate(lines)
+        if (has_bold and line.bold) or (line.text.isupper() and _is_in_capitals(line.text))
+    ]
     return frozenset([id(lines[at]) for at in may_be if _stands_alone(lines, at)])
 
 
 def _is_in_capitals(text: str) -> bool:
-    """Whether it is a title in capitals behind a number with a dot: without, it may be the header of a page."""
-    if not text.isupper() or len(text.split()) > _MAX_BOLD_WORDS:
+    """Whether capitals are a title behind a number with a dot: without, they may be the header of a page."""
+    if len(text.split()) > _MAX_BOLD_WORDS:
         return False
     number = _NUMBERED.match(text)
     return number is not None and "." in number[0] and sum(map(str.isupper, text[number.end() :])) >= _MIN_CAPITALS

@@ -23,11 +23,12 @@ _ANY_LEADERS = re.compile(rf"{_DOT}(?:\s{{0,3}}{_DOT}){{{_MIN_DOTS - 1}}}")
 _PLAIN_LEADERS = re.compile(rf"\.(?:\s{{0,3}}\.){{{_MIN_DOTS - 1}}}")
 
 
-def join_lines(lines: Sequence[Line], words: frozenset[str]) -> tuple[str, Iterable[int]]:
-    """The text of lines, and where in it each of them starts. `words` are those of their page."""
+def join_lines(lines: Sequence[Line], words: frozenset[str], *, leaders: bool) -> tuple[str, Iterable[int]]:
+    """The text of lines, and where in it each of them starts. `words` are those of their page; `leaders`: whether any
+    line of it has some."""
     texts = [line.text for line in lines]
     text = " ".join(texts)
-    if has_leaders(text):
+    if leaders and has_leaders(text):
         texts = [without_leaders(each) for each in texts]
         text = " ".join(texts)
     if text.isascii() and not [line for line in lines if line.hyphened]:

@@ -71,7 +71,7 @@ def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iter
     for line in lines:
         if line.block is not None:
             if draft is not None:
-                yield _finished(page, draft, headings, words, items)
+                yield _finished(page, draft, headings, words, items, leaders)
             yield line.block
             draft = None
             continue
@@ -87,26 +87,27 @@ def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iter
             if not is_item and _continues(draft, line, level, pitches, leaders):
                 draft.add(line)
                 continue
-            yield _finished(page, draft, headings, words, items)
+            yield _finished(page, draft, headings, words, items, leaders)
         kind = BlockKind.LIST_ITEM if is_item else BlockKind.PARAGRAPH
         draft = _Draft(BlockKind.HEADING if level else kind, level, line, is_bold=bold or line.bold)
     if draft is not None:
-        yield _finished(page, draft, headings, words, items)
+        yield _finished(page, draft, headings, words, items, leaders)
 
 
 def _usual_pitches(lines: Sequence[Line]) -> dict[float, float]:
     """From line to line of each size of type: code, notes and tables are set closer than prose."""
     exact: dict[float, list[float]] = defaultdict(list)
-    for before, after in pairwise(lines):
-        if (step := after.base - before.base) > 1:
-            exact[after.size].append(step)
+    sizes, bases = [line.size for line in lines], [line.base for line in lines]
+    for size, before, base in zip(sizes[1:], bases, bases[1:], strict=False):
+        if (step := base - before) > 1:
+            exact[size].append(step)
     steps: dict[int, list[float]] = defaultdict(list)
     for size, found in exact.items():
         steps[round(size)] += found
-    usual = {size: median(found) for size, found in steps.items()}
-    if [size for size, step in usual.items() if step < size]:
+    usual = {rounded: median(found) for rounded, found in steps.items()}
+    if [rounded for rounded, step in usual.items() if step < rounded]:
         usual.update(_pitches_of_prose(lines, usual))
-    return {size: usual.get(round(size), 0.0) for size in {line.size for line in lines}}
+    return {size: usual.get(round(size), 0.0) for size in set(sizes)}
 
 
 def _pitches_of_prose(lines: Sequence[Line], usual: dict[int, float]) -> dict[int, float]:
@@ -172,9 +173,9 @@ def _may_hang(draft: _Draft, line: Line) -> bool:
 
 
 def _finished(
-    page: int, draft: _Draft, headings: HeadingFinder, words: frozenset[str], items: Sequence[Line] = ()
+    page: int, draft: _Draft, headings: HeadingFinder, words: frozenset[str], items: Sequence[Line], leaders: bool
 ) -> Block:
-    text, starts = join_lines(draft.lines, words)
+    text, starts = join_lines(draft.lines, words, leaders=leaders)
     boxes = boxes_of_lines(page, draft.lines)
     kind, level = draft.kind, 0
     if kind is BlockKind.HEADING:

@@ -8,16 +8,15 @@ import ctypes
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from math import hypot
-from struct import Struct
 
 from rag.parser import pdf_native as native
 from rag.parser.layout import Line, Span, clamp
 from rag.parser.pdf_fonts import BOLD, MONO, font_style
 from rag.parser.pdf_frame import Frame, Rect
 from rag.parser.pdf_letters import has_odd_letters, plain_letters
+from rag.parser.pdf_measure import MIN_GAP, measurer
 from rag.parser.pdf_places import Places
-from rag.parser.pdf_spans import FIRST_AT, MIN_GAP, RECTS, SpanReader, first_rect
+from rag.parser.pdf_spans import SpanReader
 from rag.parser.text import clean
 
 # What pdfium puts in the place of a hyphen that ends a line; it then gives no line end.
@@ -36,9 +35,6 @@ _NUMBERED = re.compile(r"\d{1,5}\s+(?=\S)")
 
 # Where pdfium puts its answers: one process reads one page at a time.
 _text = ctypes.create_string_buffer(1 << 16)
-_matrix = (ctypes.c_float * 6)()
-_six = Struct("6f").unpack_from
-_LEFT_AT, _TOP_AT, _RIGHT_AT, _BOTTOM_AT = FIRST_AT
 
 
 def read_text(textpage: native.Handle) -> str:
@@ -84,16 +80,18 @@ def _hyphened_parts(rows: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
 
 class LineReader:
-    """Asks pdfium for the places of lines: a few calls into C a line, none a character."""
+    """Asks pdfium for the places of lines: a call or a few for each line, none for a letter."""
 
     def __init__(self, textpage: native.Handle, frame: Frame, text: str) -> None:
         self.places = Places(textpage, frame, text)
         # How many pieces of text were found in all lines; which of these, by their first character, are off the page.
         self.rects = 0
         self.unseen: set[int] = set()
-        self._textpage, self._frame = textpage, frame
+        self._textpage = textpage
+        self._width, self._height = frame.width, frame.height
         self._is_plain = self.places.is_plain
-        self._spans = SpanReader(textpage, frame, self.places)
+        self._measure = measurer(textpage, frame)
+        self._spans = SpanReader(frame.width, self.places)
 
     def read(self, text: str, shown: str, start: int, units: int, hyphened: bool) -> Line:
         """The line of `units` UTF-16 units at `start` in the page's text, of which `shown` is seen."""
@@ -104,32 +102,22 @@ class LineReader:
         else:
             lead = len(text) - len(text.lstrip())
             first, last = self.places.index(start + lead), self.places.index(start + units - 1)
-        textpage, frame, count = self._textpage, self._frame, last - first + 1
-        size, base = self._set_as(first, last)
-        style = font_style(textpage, first)
+        count = last - first + 1
+        size, base, style, found, left, top, right, bottom, stretches = self._measure(first, last)
         if style or shown[0].isdecimal():
             style = self._whole_style(style, shown, first, last)
-        found = native.count_rects(textpage, first, count)
         self.rects += found
         spans: tuple[Span, ...] = ()
         if found == 1:
-            native.get_rect(textpage, 0, _LEFT_AT, _TOP_AT, _RIGHT_AT, _BOTTOM_AT)
-            left, top, right, bottom = first_rect(RECTS)
-            if frame.turned:
-                left, top, right, bottom = frame.place_box(left, top, right, bottom)
-            else:
-                left, top, right, bottom = left - frame.left, frame.top - top, right - frame.left, frame.top - bottom
             # Some programs draw a row of a table in one piece, with wide spaces in it.
             if right - left > _WIDE * size * len(shown) and " " in shown and units == len(text) and not style & MONO:
                 spans = self._spans.within_piece(shown, first, count, size if size > MIN_GAP else MIN_GAP)
-        elif found > 1:
-            gap = size if size > MIN_GAP else MIN_GAP
-            (left, top, right, bottom), stretches = self._spans.stretches(found, gap)
+        elif stretches is not None:
             if len(stretches) > 1 and units == len(text) and not (style & MONO and shown[0].isdecimal()):
-                spans = self._spans.spans(stretches, text, shown, start, gap)
+                spans = self._spans.spans(stretches, text, shown, start, size if size > MIN_GAP else MIN_GAP)
         else:
             left, top, right, bottom = self._box_of_ends(first, last)
-        width, height = frame.width, frame.height
+        width, height = self._width, self._height
         if not (0 <= left <= right <= width and 0 <= top <= bottom <= height and 0 <= base <= height):
             if _is_off(left, right, width) or _is_off(top, bottom, height):
                 self.unseen.add(first)
@@ -142,22 +130,6 @@ class LineReader:
         bold = style & BOLD != 0 and len(shown) <= _MAX_BOLD_CHARS and shown[-1] not in _NO_HEADING_ENDS
         mono = style & MONO != 0
         return Line(shown, left, right, top, bottom, base, size, hyphened, spans, bold, first, count, None, mono)
-
-    def _set_as(self, first: int, last: int) -> tuple[float, float]:
-        """The size of a line's type, and where its letters stand."""
-        textpage, frame = self._textpage, self._frame
-        # In the middle: a bullet or a footnote's mark is set in another size, and higher up.
-        index = (first + last) // 2
-        native.get_matrix(textpage, index, _matrix)
-        a, _, c, d, x, y = _six(_matrix)
-        if x == 0 and y == 0 and a == 1:
-            # A space that pdfium put in has no type and no place of its own.
-            index = first
-            native.get_matrix(textpage, index, _matrix)
-            a, _, c, d, x, y = _six(_matrix)
-        scale = d if not c and d > 0 else hypot(c, d) or 1.0
-        size = native.get_font_size(textpage, index) * scale
-        return size, frame.place(x, y)[1] if frame.turned else frame.top - y
 
     def _box_of_ends(self, first: int, last: int) -> Rect:
         """Letters that show no ink may be the words under a scan: they have a place all the same."""

@@ -18,9 +18,13 @@ class Handle(ctypes.c_void_p):
     """Something that pdfium keeps; false where it gave none. ctypes would make a number of a plain c_void_p."""
 
 
+def address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
 def _bind(function: Any, result: Any, kind: Any = ctypes.PYFUNCTYPE) -> Callable[..., Any]:
     """Bound so that other threads wait: each of these takes less than a microsecond."""
-    return kind(result)(ctypes.cast(function, ctypes.c_void_p).value)  # type: ignore[no-any-return]
+    return kind(result)(address(function))  # type: ignore[no-any-return]
 
 
 def _bind_slow(function: Any, result: Any) -> Callable[..., Any]:

@@ -157,13 +157,13 @@ def without_repeated(page: Page, profile: Profile) -> Page:
     margins = [line for line in (*_in_margin(page, top=True), *_in_margin(page, top=False)) if line.size <= largest]
     if not margins:
         return page
-    repeated = {*profile.repeated_lines, *[line for line, first in profile.repeated_after if page.number > first]}
-    dropped = [line for line in margins if _pattern(line.text) in repeated]
-    numbered = [line for line in margins if line not in dropped and _has_page_number(line, page.number, profile)]
+    repeated = [*profile.repeated_lines, *[line for line, first in profile.repeated_after if page.number > first]]
+    dropped = {id(line) for line in margins if _pattern(line.text) in repeated} if repeated else set()
+    numbered = [line for line in margins if id(line) not in dropped and _has_page_number(line, page.number, profile)]
     if numbered:
-        edges = list(_edge_lines(page))
-        dropped += [line for line in numbered if line in edges]
-    lines = tuple([line for line in page.lines if line not in dropped]) if dropped else ()
+        edges = {id(line) for line in _edge_lines(page)}
+        dropped |= {id(line) for line in numbered if id(line) in edges}
+    lines = tuple([line for line in page.lines if id(line) not in dropped]) if dropped else ()
     return replace(page, lines=lines) if lines else page
 
 

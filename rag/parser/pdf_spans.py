@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections import deque
 from functools import partial
-from itertools import repeat
 from math import inf
-from struct import Struct
 
-from rag.parser import pdf_native as native
 from rag.parser.layout import Line, Span, clamp
-from rag.parser.pdf_frame import Frame, Rect
+from rag.parser.pdf_measure import Stretch
 from rag.parser.pdf_places import Places
 
-# Pieces of one line, as each letter of it may be drawn by itself; as many as are asked for in one sweep.
-MAX_RECTS = 1_000
-_MANY = 6
-# Points between two words that are no mere word space.
-MIN_GAP = 8.0
-
-_Stretch = tuple[float, float]
-
-# Where pdfium puts its answers, the first of which is all that most lines have: one process reads one page at a time.
-RECTS = (ctypes.c_double * (4 * MAX_RECTS))()
-_sides_at = tuple(native.places(RECTS)[side::4] for side in range(4))
-FIRST_AT = tuple(side[0] for side in _sides_at)
-first_rect = Struct("4d").unpack_from
 # At half the cost of calling the class.
 _to_span = partial(tuple.__new__, Span)
 
@@ -34,53 +16,8 @@ _to_span = partial(tuple.__new__, Span)
 class SpanReader:
     """Of one page."""
 
-    def __init__(self, textpage: native.Handle, frame: Frame, places: Places) -> None:
-        self._textpage, self._frame, self._places = textpage, frame, places
-        self._width = frame.width
-
-    def stretches(self, count: int, gap: float) -> tuple[Rect, list[_Stretch]]:
-        """The box around the pieces of the line that was counted last, and its stretches between wide gaps."""
-        textpage, frame = self._textpage, self._frame
-        count = min(count, MAX_RECTS)
-        if count >= _MANY or frame.turned:
-            return self._many_stretches(count, gap)
-        found: list[_Stretch] = []
-        get_rect, offset = native.get_rect, frame.left
-        get_rect(textpage, 0, *FIRST_AT)
-        first, top, last, bottom = first_rect(RECTS)
-        start, end = first - offset, last - offset
-        for index in range(1, count):
-            get_rect(textpage, index, *FIRST_AT)
-            left, upper, right, lower = first_rect(RECTS)
-            if left < first:
-                first = left
-            if right > last:
-                last = right
-            if upper > top:
-                top = upper
-            if lower < bottom:
-                bottom = lower
-            left, right = left - offset, right - offset
-            if left > end + gap:
-                found.append((start, end))
-                start, end = left, right
-            elif right > end:
-                end = right
-        found.append((start, end))
-        return (first - offset, frame.top - top, last - offset, frame.top - bottom), found
-
-    def _many_stretches(self, count: int, gap: float) -> tuple[Rect, list[_Stretch]]:
-        frame = self._frame
-        deque(map(native.get_rect, repeat(self._textpage), range(count), *_sides_at), maxlen=0)
-        numbers = RECTS[: 4 * count]
-        lefts, rights = numbers[::4], numbers[2::4]
-        box = frame.place_box(min(lefts), max(numbers[1::4]), max(rights), min(numbers[3::4]))
-        if frame.turned:
-            boxes = [frame.place_box(*numbers[at : at + 4]) for at in range(0, len(numbers), 4)]
-            lefts, rights = [each[0] for each in boxes], [each[2] for each in boxes]
-        elif frame.left:
-            lefts, rights = [each - frame.left for each in lefts], [each - frame.left for each in rights]
-        return box, _parted(lefts, rights, gap)
+    def __init__(self, width: float, places: Places) -> None:
+        self._width, self._places = width, places
 
     def within_piece(self, shown: str, first: int, count: int, gap: float) -> tuple[Span, ...]:
         """The stretches of a line that is drawn in one piece, between wide gaps; none if it has no such gap."""
@@ -98,7 +35,7 @@ class SpanReader:
             at += len(text)
         return tuple(spans) if len(spans) > 1 else ()
 
-    def spans(self, stretches: list[_Stretch], text: str, shown: str, start: int, gap: float) -> tuple[Span, ...]:
+    def spans(self, stretches: list[Stretch], text: str, shown: str, start: int, gap: float) -> tuple[Span, ...]:
         """The stretches with the words that they start with; none if those are not found."""
         lead = text.find(shown)
         if lead < 0:
@@ -151,20 +88,6 @@ def _word_near(shown: str, likely: int) -> int:
     if not at or shown[at].isspace():
         at = _word_from(shown, at) or _word_before(shown, len(shown))
     return at
-
-
-def _parted(lefts: list[float], rights: list[float], gap: float) -> list[_Stretch]:
-    """The stretches between wide gaps, from left to right."""
-    found = []
-    start, end = lefts[0], rights[0]
-    for left, right in zip(lefts, rights, strict=False):
-        if left > end + gap:
-            found.append((start, end))
-            start, end = left, right
-        elif right > end:
-            end = right
-    found.append((start, end))
-    return found
 
 
 def _word_from(text: str, at: int) -> int:

@@ -1,0 +1,9 @@
+from collections.abc import Callable
+
+from rag.parser.pdf_measure import Measures
+
+def bind(addresses: tuple[int, ...], style_of: Callable[[bytes, int], int], /) -> None: ...
+
+class Measure:
+    def __init__(self, textpage: int, left: float, top: float, least_gap: float, /) -> None: ...
+    def line(self, first: int, last: int, /) -> Measures: ...

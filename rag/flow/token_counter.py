@@ -1,16 +1,15 @@
 """Counts tokens as the embedding model does, without asking its tokenizer twice for the same word.
 
-A BERT tokenizer looks at each word by itself, so the tokens of a text are those of its words; and the words of a
-document are few. Other tokenizers are asked for every text."""
+Where it looks at each word by itself, the tokens of a text are those of its words. Other tokenizers are asked for every
+text."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 
 from tokenizers import Tokenizer
 
-from rag.utils.word_average import NO_SPACES
+from rag.utils.word_tokens import NO_SPACES, WordTokens, looks_at_words
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
@@ -18,18 +17,19 @@ _BATCH_CHARS = 200_000
 _MOST_WORDS = 200_000
 
 
-def token_counter(tokenizer: Tokenizer) -> CountTokens:
-    """Counts the tokens of many texts at once."""
-    parts_words = (json.loads(tokenizer.to_str()).get("pre_tokenizer") or {}).get("type") == "BertPreTokenizer"
+def token_counter(tokenizer: Tokenizer, words: WordTokens | None = None) -> CountTokens:
+    """Counts the tokens of many texts at once. `words` are those that the model knows already, if there is one."""
     ask = _asking(tokenizer)
-    return _Words(ask).count if parts_words else ask
+    if not looks_at_words(tokenizer):
+        return ask
+    return _Words(words or WordTokens(tokenizer), ask).count
 
 
 class _Words:
     """Remembers how many tokens a word has."""
 
-    def __init__(self, ask: CountTokens) -> None:
-        self._ask = ask
+    def __init__(self, tokens: WordTokens, ask: CountTokens) -> None:
+        self._tokens, self._ask = tokens, ask
         self._known: dict[str, int] = {}
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -52,9 +52,9 @@ class _Words:
         return [sum(map(known, words)) for words in parted]
 
     def _learn(self, words: set[str]) -> None:
-        # Not `words - keys()`, which goes through all that are known.
-        new = list(words.difference(self._known))
-        self._known.update(zip(new, self._ask(new), strict=True))
+        new = words.difference(self._known)
+        tokens = self._tokens.of(new)
+        self._known.update([(word, len(tokens[word])) for word in new])
 
 
 def _asking(tokenizer: Tokenizer) -> CountTokens:

@@ -219,7 +219,8 @@ def main() -> None:
     )
     try:
         embedder = PackagedEmbedder(settings) if options.embeds else None
-        count = token_counter(embedder.tokenizer if embedder else load_tokenizer(settings))
+        tokenizer = embedder.tokenizer if embedder else load_tokenizer(settings)
+        count = token_counter(tokenizer, embedder.words if embedder else None)
     except PagemillError as exc:
         send(Failed(exc.code, exc.public_message))
         return

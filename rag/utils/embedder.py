@@ -20,6 +20,7 @@ from common.errors import SettingsError
 from common.settings import EmbeddingSettings
 from rag.utils.doc_index import Vectors
 from rag.utils.word_average import WordAverage
+from rag.utils.word_tokens import WordTokens
 
 POTION = "potion-base-8M"
 POTION_WEIGHTS_SHA256 = "f65d0f325faadc1e121c319e2faa41170d3fa07d8c89abd48ca5358d9a223de2"
@@ -107,12 +108,13 @@ class PackagedEmbedder:
         _bound_threads(settings.threads)
         self.tokenizer = load_tokenizer(settings)
         unknown = self.tokenizer.token_to_id(_UNKNOWN)
-        self._words = WordAverage(self.tokenizer, _mapped(weights), unknown, self.max_tokens)
+        self.words = WordTokens(self.tokenizer)
+        self._average = WordAverage(self.words, _mapped(weights), unknown, self.max_tokens)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        return self._words.embed(texts)
+        return self._average.embed(texts)
 
 
 def _mapped(weights: Path) -> Vectors:

@@ -19,7 +19,7 @@ from api.db.services.task_requests import GiveBack
 from common.errors import EmbeddingUnavailable, SettingsError
 from common.settings import ROOT, EmbeddingSettings, Settings, TaskSettings, load
 from rag.svr.retry import decide
-from rag.utils import word_average
+from rag.utils import word_tokens
 from rag.utils.embedder import PackagedEmbedder, load_tokenizer, model_dir
 from rag.utils.embedders import calls_at_once, embedder_name, open_cache, open_embedder
 from rag.utils.endpoint_http import LONGEST_RETRY_AFTER_S, retry_after_s
@@ -81,7 +81,7 @@ def test_vectors_are_those_of_the_models_own_library(text: str) -> None:
 
 
 def test_words_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_average, "_MOST_WORDS", 3)
+    monkeypatch.setattr(word_tokens, "_MOST_WORDS", 3)
     embedder = PackagedEmbedder(EmbeddingSettings())
     texts = ["one two", "three four five six seven", "one two"]
     first, _, again = (embedder.embed([text])[0] for text in texts)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from common.settings import EmbeddingSettings
-from rag.flow import token_counter as module
 from rag.flow.token_counter import token_counter
 from rag.utils.embedder import load_tokenizer
 
@@ -27,19 +26,6 @@ def asked(text: str) -> int:
 def test_by_words_as_by_the_whole_text(parts: list[str]) -> None:
     text = "".join(parts)
     assert COUNT([text, "a word", text]) == [asked(text), 2, asked(text)]
-
-
-def test_a_word_is_asked_for_once() -> None:
-    calls: list[int] = []
-
-    def ask(texts: list[str]) -> list[int]:
-        calls.append(len(texts))
-        return [1] * len(texts)
-
-    count = module._Words(ask).count  # type: ignore[arg-type]
-    assert count(["one two", "two three"]) == [2, 2]
-    assert count(["three one"]) == [2]
-    assert calls == [3]
 
 
 def test_a_tokenizer_that_looks_across_words_is_asked_for_the_text() -> None:

@@ -3,8 +3,9 @@ only the owner may do is decided by the routes (api/apps/access.py). It gives no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from api.db.database import Rows
 from api.db.services.task_sql import marks
@@ -81,33 +82,28 @@ class TeamService:
 
     def shared_datasets(self, user_id: str, dataset_ids: Sequence[str]) -> dict[str, str]:
         """Those of the datasets that a team shares with the user, each with its tenant."""
-        found: dict[str, str] = {}
-        for start in range(0, len(dataset_ids), _SLICE):
-            part = dataset_ids[start : start + _SLICE]
-            rows = self._rows.read(
-                self._rows.rows,
-                "SELECT k.id, k.tenant_id FROM knowledgebase k"
-                " JOIN team_member m ON m.tenant_id = k.tenant_id AND m.user_id = ?"
-                f" WHERE k.id IN ({marks(part)}) AND {_SHARED}",
-                (user_id, *part),
-            )
-            found |= {str(dataset_id): str(tenant_id) for dataset_id, tenant_id in rows}
-        return found
+        rows = self._shared("SELECT k.id, k.tenant_id FROM knowledgebase k", "k.id", user_id, dataset_ids)
+        return {str(dataset_id): str(tenant_id) for dataset_id, tenant_id in rows}
 
     def shared_documents(self, user_id: str, document_ids: Sequence[str]) -> dict[str, Home]:
         """Those of the documents that stand in such a dataset."""
-        found: dict[str, Home] = {}
-        for start in range(0, len(document_ids), _SLICE):
-            part = document_ids[start : start + _SLICE]
-            rows = self._rows.read(
+        documents = (
+            "SELECT d.id, d.tenant_id, d.kb_id FROM document d"
+            " JOIN knowledgebase k ON k.id = d.kb_id AND d.deleted_ms = 0"
+        )
+        rows = self._shared(documents, "d.id", user_id, document_ids)
+        return {str(document_id): Home(str(tenant), str(kb)) for document_id, tenant, kb in rows}
+
+    def _shared(self, select: str, key: str, user_id: str, ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """The rows with these ids whose dataset a team shares with the user."""
+        for start in range(0, len(ids), _SLICE):
+            part = ids[start : start + _SLICE]
+            yield from self._rows.read(
                 self._rows.rows,
-                "SELECT d.id, d.tenant_id, d.kb_id FROM document d JOIN knowledgebase k ON k.id = d.kb_id"
-                " JOIN team_member m ON m.tenant_id = k.tenant_id AND m.user_id = ?"
-                f" WHERE d.id IN ({marks(part)}) AND d.deleted_ms = 0 AND {_SHARED}",
+                f"{select} JOIN team_member m ON m.tenant_id = k.tenant_id AND m.user_id = ?"
+                f" WHERE {key} IN ({marks(part)}) AND {_SHARED}",
                 (user_id, *part),
             )
-            found |= {str(document_id): Home(str(tenant), str(kb)) for document_id, tenant, kb in rows}
-        return found
 
     def _remove(self, tenant_id: str, user_id: str, before: list[bool]) -> None:
         """`before` outlives a transaction that is run again: what the first run removed was there."""

@@ -28,7 +28,7 @@ from common.settings import ROOT
 from rag.parser import ocr, registry
 from rag.parser.blocks import ReadOptions
 from tests import pdfs
-from tests.known_documents import MAKERS, cells_right, f1, order, prose, words_of
+from tests.known_documents import MAKERS, TABLE_MAKERS, cells_right, f1, order, prose, words_of
 
 RESULTS = ROOT / "bench" / "results" / "parse.json"
 _LONG_PAGES = 10_000
@@ -155,7 +155,7 @@ def _speed(reader: str, files: list[Path]) -> Speed:
 
 def fidelity(folder: Path) -> list[Fidelity]:
     found = []
-    for make in MAKERS:
+    for make in (*MAKERS, *TABLE_MAKERS):
         known = make(folder)
         profile = registry.profile(known.path, known.path.name)
         blocks = list(registry.read(known.path, profile, 0, profile.units))

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from fpdf import FPDF
 
-from rag.parser.blocks import Block, BlockKind
+from rag.parser.blocks import Block, Table
+from tests.known_tables import Cells, draw_table
 from tests.pdfs import one_page, write_columns
 
 _VOCABULARY = (
@@ -23,12 +24,10 @@ _VOCABULARY = (
 
 _WORDS = _VOCABULARY.split()
 
-Cells = list[list[str]]
-
 
 @dataclass(frozen=True)
 class Known:
-    """A document, its words in reading order, and the cells of its tables."""
+    """A document, its words in reading order, and the cells of its tables: one on each page, or none."""
 
     name: str
     path: Path
@@ -174,6 +173,28 @@ def unruled_tables(folder: Path) -> Known:
     return _table_document(folder, "unruled tables", border=0)
 
 
+def _varied_tables(folder: Path, name: str, *, wraps: bool) -> Known:
+    pdf, text, tables = _new(), [], []
+    for page in range(40):
+        pdf.add_page()
+        text.append(_heading(pdf, f"Tables of part {page + 1}"))
+        text.append(_paragraph(pdf, prose(700 + page, 4)))
+        cells = draw_table(pdf, 710 + page, _WORDS, wraps=wraps)
+        pdf.set_font("Times", size=11)
+        tables.append(cells)
+        text += [" ".join(row) for row in cells]
+        text.append(_paragraph(pdf, prose(720 + page, 4)))
+    return _saved(pdf, folder, name, text, tables)
+
+
+def unruled_words(folder: Path) -> Known:
+    return _varied_tables(folder, "unruled, several words to a cell", wraps=False)
+
+
+def unruled_wrapped(folder: Path) -> Known:
+    return _varied_tables(folder, "unruled, several lines to a cell", wraps=True)
+
+
 def chinese(folder: Path) -> Known:
     """With a font that every reader knows by name, so that none has to be in the file."""
     lines = ["文档处理系统读取每一页的文字", "并且保持阅读顺序与位置信息", "表格和标题也会被正确识别"]
@@ -194,6 +215,8 @@ def chinese(folder: Path) -> Known:
 MAKERS: tuple[Callable[[Path], Known], ...] = (
     one_column, two_columns, three_columns, footnotes, headings, rotated, ruled_tables, unruled_tables, chinese,
 )  # fmt: skip
+# Tables of many kinds, one to a page: more of these than of all others, so that no rates are taken from them.
+TABLE_MAKERS: tuple[Callable[[Path], Known], ...] = (unruled_words, unruled_wrapped)
 
 
 def words_of(blocks: Sequence[Block], *, by_character: bool = False) -> list[str]:
@@ -214,11 +237,14 @@ def order(expected: Sequence[str], got: Sequence[str]) -> float:
 
 
 def cells_right(known: Known, blocks: Sequence[Block]) -> float:
-    """The share of cells that were found in their row and column."""
-    found = [block.table for block in blocks if block.kind is BlockKind.TABLE and block.table is not None]
+    """The share of cells that were found in their row and column, in the first table of their page."""
+    found: dict[int, Table] = {}
+    for block in blocks:
+        if block.table is not None:
+            found.setdefault(block.page, block.table)
     total = sum(len(row) for cells in known.tables for row in cells)
     right = 0
-    for cells, table in zip(known.tables, found, strict=False):
-        for row, got_row in zip(cells, table.rows, strict=False):
+    for page, cells in enumerate(known.tables, start=1):
+        for row, got_row in zip(cells, found[page].rows if page in found else (), strict=False):
             right += sum(text == got.text.strip() for text, got in zip(row, got_row, strict=False))
     return right / total if total else 1.0

@@ -16,6 +16,7 @@ from rag.parser.line_joins import has_leaders
 from rag.parser.pdf_rows import MIN_ROWS
 from rag.parser.pdf_tables import Letters, Piece, box_of, cell_text, is_number, to_item
 from rag.parser.row_parts import Part, Row, words_of
+from rag.parser.wrapped_rows import Cells, is_one_text, is_wrapped, row_starts
 
 # Between columns, in sizes of the type: wider than a space between words.
 _MIN_GAP = 0.45
@@ -28,12 +29,15 @@ _MIN_FILLED = 0.6
 _MAX_WORDS = 4.0
 _MAX_WORDS_WITH_NUMBERS = 8.0
 _MIN_PROSE_WORDS = 2.5
+# Rows with text in more than their first cell.
+_MIN_SEVERAL = 0.55
 _MIN_NUMBERS = 0.4
 _MIN_WITH_DIGITS = 0.2
 _DIGIT = re.compile(r"\d")
 _MARK = re.compile(
     r"(?:[\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1\u2013\u2014\u00b7*-]|\(?\w{1,3}[.)]|\[\w+\])$"
 )
+_LISTED = re.compile(r"(?:[\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1]|\[\w+\])$")
 _SECTION = re.compile(r"\d+(?:\.\d+)*\.?$")
 
 
@@ -64,9 +68,16 @@ def table_of(run: Sequence[Row], page: int, letters: Letters | None) -> Line | N
     if header_spans:
         cells[0] = _cells(run[0].parts, columns)
     body = cells[1:] if header_spans else cells
-    if not (_is_filled(body) and _are_aligned(body, len(columns)) and _is_no_prose(cells, columns)):
+    starts = row_starts(run, cells, columns)
+    if len(starts) < (MIN_ROWS if len(columns) == 2 else 2):
         return None
-    return _to_item(run, cells, columns, page)
+    wraps = is_wrapped(starts, cells, len(columns))
+    filled = [cells[at] for at in starts if at or not header_spans] if wraps else body
+    if not (_is_filled(filled) and _are_aligned(body, len(columns)) and _is_no_prose(cells, columns, wraps=wraps)):
+        return None
+    if is_one_text(starts, cells, columns) or _has_lone_names(run, starts, cells):
+        return None
+    return _to_item(run, cells, starts, columns, page)
 
 
 def _is_prose(run: Sequence[Row]) -> bool:
@@ -80,6 +91,8 @@ def _is_prose(run: Sequence[Row]) -> bool:
         words = sum([text.count(" ") + 1 for text in texts])
     if not _MAX_WORDS * count < words <= _MAX_WORDS_WITH_NUMBERS * count:
         return words > _MAX_WORDS * count
+    if len([row for row in run if row.count > 2]) >= MIN_ROWS:
+        return False
     if not any(digit in whole for digit in digits) and (whole.isascii() or not _DIGIT.search(whole)):
         return True
     numbers = sum(_DIGIT.search(part.text) is not None for row in run for part in row.parts)
@@ -108,24 +121,29 @@ def _columns(parts: Sequence[Part], gap: float) -> list[tuple[float, float]]:
     return found
 
 
-_Cells = dict[int, list[Part]]
-
-
-def _cells(parts: Sequence[Part], columns: Sequence[tuple[float, float]]) -> _Cells:
-    cells: _Cells = {}
+def _cells(parts: Sequence[Part], columns: Sequence[tuple[float, float]]) -> Cells:
+    cells: Cells = {}
     rights = [right for _, right in columns]
     for part in parts:
         cells.setdefault(min(bisect_left(rights, part.left), len(rights) - 1), []).append(part)
     return cells
 
 
-def _is_filled(rows: Sequence[_Cells]) -> bool:
+def _is_filled(rows: Sequence[Cells]) -> bool:
     several = [row for row in rows if len(row) > 1]
     columns = max((max(row) for row in several), default=0) + 1
     return sum(len(row) for row in several) >= _MIN_FILLED * columns * len(several)
 
 
-def _are_aligned(rows: Sequence[_Cells], columns: int) -> bool:
+def _has_lone_names(run: Sequence[Row], starts: Sequence[int], cells: Sequence[Cells]) -> bool:
+    """Whether too many rows have text in their first cell alone."""
+    if all(row.count > 1 or 0 not in own for row, own in zip(run, cells, strict=True)):
+        return False
+    several = len([at for at in starts if len(cells[at]) > 1])
+    return several < max(MIN_ROWS, _MIN_SEVERAL * len(starts))
+
+
+def _are_aligned(rows: Sequence[Cells], columns: int) -> bool:
     """Whether the parts of each column share their left edges, their right edges, or their middles."""
     for number in range(columns):
         parts = [row[number] for row in rows if number in row]
@@ -145,7 +163,7 @@ def _share_one(edges: Sequence[float]) -> bool:
     return len([edge for edge in edges if abs(edge - middle) <= _NEAR]) >= _MIN_ALIGNED * len(edges)
 
 
-def _is_no_prose(rows: Sequence[_Cells], columns: Sequence[tuple[float, float]]) -> bool:
+def _is_no_prose(rows: Sequence[Cells], columns: Sequence[tuple[float, float]], *, wraps: bool) -> bool:
     texts = [(number, " ".join([part.text for part in cell])) for row in rows for number, cell in row.items()]
     words = sum([len(text.split()) for _, text in texts]) / len(texts)
     first = [text for number, text in texts if number == 0]
@@ -153,11 +171,13 @@ def _is_no_prose(rows: Sequence[_Cells], columns: Sequence[tuple[float, float]])
     numbers = sum(is_number(text) for text in later)
     if len(columns) == 2 and sum(_MARK.match(text) is not None for text in first) > 0.5 * len(first):
         return False  # a list
+    if sum(_LISTED.match(text) is not None for text in first) > 0.5 * len(first):
+        return False
     if len(columns) == 2 and not numbers and _are_sections(first):
         return False
     if _are_columns_of_prose(rows, len(columns)):
         return False
-    if later and numbers >= _MIN_NUMBERS * len(later):
+    if wraps or (later and numbers >= _MIN_NUMBERS * len(later)):
         return words <= _MAX_WORDS_WITH_NUMBERS
     if words > _MAX_WORDS:
         return False
@@ -173,7 +193,7 @@ def _are_sections(texts: Sequence[str]) -> bool:
     return all(_SECTION.match(text) for text in texts) and any("." in text[:-1] for text in texts)
 
 
-def _are_columns_of_prose(rows: Sequence[_Cells], columns: int) -> bool:
+def _are_columns_of_prose(rows: Sequence[Cells], columns: int) -> bool:
     """Whether the texts of every column below the first row go on with a sentence: several words, the first in lower
     case."""
     for number in range(columns):
@@ -184,11 +204,12 @@ def _are_columns_of_prose(rows: Sequence[_Cells], columns: int) -> bool:
     return True
 
 
-def _to_item(run: Sequence[Row], cells: Sequence[_Cells], columns: Sequence[tuple[float, float]], page: int) -> Line:
+def _to_item(
+    run: Sequence[Row], cells: Sequence[Cells], starts: Sequence[int], columns: Sequence[tuple[float, float]], page: int
+) -> Line:
     rows: list[list[Cell]] = []
     places = []
     left, right = columns[0][0], columns[-1][1]
-    starts = [at for at in range(len(run)) if at == 0 or not _is_more(cells[at], cells[at - 1])]
     for start, end in pairwise([*starts, len(run)]):
         merged = cells[start]
         for row in cells[start + 1 : end]:
@@ -203,12 +224,7 @@ def _to_item(run: Sequence[Row], cells: Sequence[_Cells], columns: Sequence[tupl
     return to_item(rows, places, box, is_bold=bold)
 
 
-def _is_more(row: _Cells, above: _Cells) -> bool:
-    """Whether a row holds only further lines of the cells above it."""
-    return 0 not in row and all(number in above for number in row)
-
-
-def _row_cells(cells: _Cells, columns: Sequence[tuple[float, float]]) -> list[Cell]:
+def _row_cells(cells: Cells, columns: Sequence[tuple[float, float]]) -> list[Cell]:
     row: list[Cell] = []
     covered = 0
     for number in range(len(columns)):

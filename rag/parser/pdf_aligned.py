@@ -11,7 +11,7 @@ from itertools import pairwise
 from rag.parser.aligned_cells import table_of
 from rag.parser.formulas import with_formulas
 from rag.parser.layout import MAX_PAGE, Line, find_gutters, split_at
-from rag.parser.pdf_rows import MIN_ROWS, find_runs, may_have_rows, to_rows
+from rag.parser.pdf_rows import MIN_ROWS, find_runs, may_have_rows, parts_of, to_rows
 from rag.parser.pdf_tables import FoundTable, Letters
 from rag.parser.row_parts import Row, WordsWithin
 
@@ -31,7 +31,7 @@ def find_aligned(lines: tuple[Line, ...], page: int, letters: Letters | None = N
     # Most pages have neither many rows of two parts nor a few of more, and so no text beside a table.
     several = [row.count for row in rows if row.count > 1]
     may_be_beside = len(several) > _MOSTLY * len(rows) or len([count for count in several if count > 2]) >= MIN_ROWS - 1
-    tables = [(run, found) for run in find_runs(rows, letters) if (found := table_of(run, page, letters)) is not None]
+    tables = list(_tables(rows, page, letters))
     gutters: tuple[float, ...] = ()
     if may_be_beside:
         gutters = find_gutters(_without(left, [row for run, _ in tables for row in run]) if tables else left)
@@ -41,6 +41,18 @@ def find_aligned(lines: tuple[Line, ...], page: int, letters: Letters | None = N
             yield FoundTable(found, left)
     if gutters and _may_be_within_columns(left, gutters):
         yield from _within_columns(left, gutters, page, letters)
+
+
+def _tables(rows: Sequence[Row], page: int, letters: Letters | None) -> Iterator[tuple[list[Row], Line]]:
+    for run in find_runs(rows, letters):
+        found = table_of(run, page, letters)
+        if found is not None:
+            yield run, found
+            continue
+        for part in parts_of(run):
+            found = table_of(part, page, letters)
+            if found is not None:
+                yield part, found
 
 
 def _has_prose(run: Sequence[Row], gutters: Sequence[float]) -> bool:
@@ -72,11 +84,9 @@ def _within_columns(
     for start, end in pairwise((0.0, *gutters, MAX_PAGE)):
         column = [part for _, parts in left for part in parts if start <= part.left and part.right <= end]
         words = WordsWithin(letters, start, end) if letters is not None else None
-        for run in find_runs(to_rows(column), words):
-            found = table_of(run, page, words)
-            if found is not None:
-                left = list(_besides(left, run))
-                yield FoundTable(found, tuple([line for line, _ in left]))
+        for run, found in _tables(to_rows(column), page, words):
+            left = list(_besides(left, run))
+            yield FoundTable(found, tuple([line for line, _ in left]))
 
 
 _Parted = tuple[Line, Sequence[Line]]

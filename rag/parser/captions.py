@@ -21,7 +21,7 @@ _REACH = 3.0
 
 def is_caption(text: str, lines: Sequence[Line], items: Sequence[Line]) -> bool:
     """Whether it names a figure or table: by a mark after its number, or by standing next to one of `items`."""
-    label = _CAPTION.match(text) if text[:1] in _STARTS else None
+    label = _label(text)
     if label is None:
         return False
     if label["mark"].strip():
@@ -36,3 +36,12 @@ def is_caption(text: str, lines: Sequence[Line], items: Sequence[Line]) -> bool:
         for item in items
         if item.block is not None and item.block.kind is not BlockKind.CODE
     )
+
+
+def names_item(text: str) -> bool:
+    """Whether a line starts as a caption does."""
+    return _label(text) is not None
+
+
+def _label(text: str) -> re.Match[str] | None:
+    return _CAPTION.match(text) if text[:1] in _STARTS else None

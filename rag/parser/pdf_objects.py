@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import pairwise, repeat
 from math import isfinite
 from struct import Struct
 
@@ -27,6 +27,9 @@ _FEW_OBJECTS = 8
 # Points: what is thinner is a rule; what is shorter is a part of a letter or a drawing.
 _MAX_RULE = 3.0
 _MIN_RULE = 6.0
+# Level and upright strokes that go on from each other: as many are a curve in steps.
+_MIN_STEPS = 10
+_GOES_ON = 0.9
 
 # Where pdfium puts its answers: one process reads one page at a time.
 _bounds = (ctypes.c_float * 4)()
@@ -47,6 +50,9 @@ class Drawn:
     down: list[Rule] = field(default_factory=list)
     pictures: list[Rect] = field(default_factory=list)
     drawings: list[Rect] = field(default_factory=list)
+    # How many segments each of the drawings has; rectangles that are filled.
+    segments: list[int] = field(default_factory=list)
+    fills: list[Rect] = field(default_factory=list)
 
 
 def read_drawn(page: native.Handle, textpage: native.Handle, frame: Frame, rects: int) -> Drawn | None:
@@ -121,9 +127,13 @@ class _Reader:
         if not fills and not strokes:  # it only cuts what follows
             return
         lines = self._paths.lines(handle, matrix)
-        if lines is None:
+        if lines is None or (len(lines) >= _MIN_STEPS and _is_one_line(lines)):
             self.drawn.drawings.append(box)
-        elif strokes:
+            self.drawn.segments.append(native.count_segments(handle))
+            return
+        if fills and len(lines) <= 4:
+            self.drawn.fills.append(box)
+        if strokes:
             self._add_lines(lines)
         elif len(lines) > 4:  # many thin bars in one path, as some programs draw borders
             self._add_bars(lines)
@@ -158,3 +168,15 @@ class _Reader:
         if not isfinite(left + bottom + right + top):
             return None
         return frame.within(frame.place_box(left, top, right, bottom))
+
+
+def _is_one_line(lines: Lines) -> bool:
+    """Whether the strokes go on from each other, unlike the sides of boxes and the rules of a table."""
+    joins = [one for one, other in pairwise(lines) if _meet(one, other)]
+    return len(joins) >= _GOES_ON * (len(lines) - 1)
+
+
+def _meet(one: Rect, other: Rect) -> bool:
+    return (one[0] == other[0] or one[0] == other[2] or one[2] == other[0] or one[2] == other[2]) and (
+        one[1] == other[1] or one[1] == other[3] or one[3] == other[1] or one[3] == other[3]
+    )

@@ -21,6 +21,7 @@ from rag.parser.pdf_letters import has_noise, is_unusable, with_symbols
 from rag.parser.pdf_lines import LineReader, read_lines, read_text
 from rag.parser.pdf_objects import MAX_TEXTS, Drawn, has_too_many_texts, read_drawn
 from rag.parser.pdf_places import Places
+from rag.parser.pdf_plots import find_plots
 from rag.parser.pdf_scan import read_scan
 from rag.parser.pdf_tables import read_grid
 
@@ -128,15 +129,20 @@ class _Reading:
     def _with_aligned(
         self, lines: tuple[Line, ...], tables: list[Line], drawn: Drawn | None, letters: Places | None
     ) -> Page:
-        for found in find_aligned(lines, self._number, letters):
-            tables.append(found.item)
-            lines = found.lines
         width, height = self._frame.width, self._frame.height
+        items = tables
+        if drawn is not None:
+            for plot in find_plots(drawn, lines, width, height, self._number, tables, letters):
+                items = [*items, plot.item]
+                lines = plot.lines
+        for found in find_aligned(lines, self._number, letters):
+            items = [*items, found.item]
+            lines = found.lines
         if drawn is None:
-            return Page(self._number, width, height, lines, tuple(tables))
-        figures = find_figures(drawn, width, height, self._number, tables)
+            return Page(self._number, width, height, lines, tuple(items))
+        figures = find_figures(drawn, width, height, self._number, items, lines)
         rules = tuple([(start, end, at) for at, start, end in drawn.across])
-        return Page(self._number, width, height, lines, (*tables, *figures), rules)
+        return Page(self._number, width, height, lines, (*items, *figures), rules)
 
     def _scanned(self, drawn: Drawn) -> Page:
         """The words of a picture; the picture itself where there are none."""

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePath
 from typing import Protocol, cast
@@ -20,6 +21,7 @@ from typing import Protocol, cast
 import msgspec
 
 from common.errors import EncryptedFile, UnreadableFile, WrongKind
+from common.process import die_with_parent
 from rag.parser import ole
 from rag.parser.blocks import PLAIN, Block, FileKind, Profile, ReadOptions, Unit
 from rag.parser.file_key import FileKey, file_key
@@ -28,6 +30,8 @@ CONVERT_TIMEOUT_S = 120
 MAX_CONVERTED_BYTES = 1 << 30
 
 _PROGRAMS = ("soffice", "libreoffice")
+# What it ends with where it wants to be started once more, as it does with a new profile.
+_AGAIN = 81
 _MODULES = {"docx": "rag.parser.docx", "pptx": "rag.parser.pptx"}
 _SLIDES = (".ppt", ".pps", ".pot")
 _NO_MACROS = """<?xml version="1.0" encoding="UTF-8"?>
@@ -120,7 +124,7 @@ def _target(path: Path, name: str) -> str:
 
 
 def _convert(path: Path, name: str, target: str, folder: Path) -> Path:
-    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    program = _program()
     if program is None:
         raise UnreadableFile(
             f"{name} is an old Office file: LibreOffice is needed to read old Word and PowerPoint files, and it is not "
@@ -131,22 +135,30 @@ def _convert(path: Path, name: str, target: str, folder: Path) -> Path:
     settings.write_text(_NO_MACROS, encoding="utf-8")
     source = folder / ("document.ppt" if target == "pptx" else "document.doc")
     shutil.copyfile(path, source)
-    _run(
-        [
-            *(program, f"-env:UserInstallation={(folder / 'profile').as_uri()}", "--headless", "--norestore"),
-            *("--nolockcheck", "--convert-to", target, "--outdir", str(folder / "out"), str(source)),
-        ],
-        folder,
-        name,
-    )
+    command = [
+        *(program, f"-env:UserInstallation={(folder / 'profile').as_uri()}", "--headless", "--norestore"),
+        *("--nolockcheck", "--convert-to", target, "--outdir", str(folder / "out"), str(source)),
+    ]
+    if _run(command, folder, name) == _AGAIN:
+        _run(command, folder, name)
     result = folder / "out" / f"document.{target}"
     if not result.is_file() or not result.stat().st_size:
         raise UnreadableFile(f"{name} can't be opened by LibreOffice: it is damaged, or needs a password")
     return result
 
 
-def _run(command: Sequence[str], folder: Path, name: str) -> None:
-    """Run to the end or to the time limit; whatever it started is killed with it."""
+def _program() -> str | None:
+    """The office program itself where it is found beside the script that starts it: it then dies with this process,
+    as a grandchild would not."""
+    found = next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    if found is None:
+        return None
+    itself = Path(found).resolve().with_name("soffice.bin")
+    return str(itself) if os.access(itself, os.X_OK) else found
+
+
+def _run(command: Sequence[str], folder: Path, name: str) -> int:
+    """Run to the end or to the time limit; whatever it started is killed with it. The code that it ended with."""
     environment = {key: os.environ[key] for key in ("PATH", "LANG", "LC_ALL") if key in os.environ}
     process = subprocess.Popen(
         command,
@@ -156,10 +168,10 @@ def _run(command: Sequence[str], folder: Path, name: str) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=_limit,
+        preexec_fn=partial(_limit, os.getpid()),
     )
     try:
-        process.wait(CONVERT_TIMEOUT_S)
+        return process.wait(CONVERT_TIMEOUT_S)
     except subprocess.TimeoutExpired as exc:
         raise UnreadableFile(f"{name} took LibreOffice longer than {CONVERT_TIMEOUT_S} s to open") from exc
     finally:
@@ -168,8 +180,9 @@ def _run(command: Sequence[str], folder: Path, name: str) -> None:
         process.wait()
 
 
-def _limit() -> None:
+def _limit(parent_pid: int) -> None:
     """Bounds that hold even if this process is killed and can't stop the conversion any more."""
+    die_with_parent(signal.SIGKILL, parent_pid)
     resource.setrlimit(resource.RLIMIT_CPU, (CONVERT_TIMEOUT_S, CONVERT_TIMEOUT_S))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_CONVERTED_BYTES, MAX_CONVERTED_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

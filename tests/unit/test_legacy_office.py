@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,6 +96,35 @@ def test_a_conversion_that_hangs_is_killed_with_its_children(tmp_path: Path, mon
     while time.monotonic() - began < 10 and _is_running(child):
         time.sleep(0.02)
     assert not _is_running(child)
+
+
+def test_a_conversion_dies_with_the_process_that_asked_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = tmp_path / "pid"
+    _office(tmp_path, monkeypatch, f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600")
+    path = _ole(tmp_path / "a.doc", "WordDocument")
+    code = (
+        "import sys, pathlib; from rag.parser import legacy_office as o; o.profile(pathlib.Path(sys.argv[1]), 'a.doc')"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(path)]) as asking:
+        began = time.monotonic()
+        while not pid.exists() and time.monotonic() - began < 20:
+            time.sleep(0.02)
+        child = Path("/proc") / pid.read_text().strip()
+        asking.kill()
+    while time.monotonic() - began < 30 and _is_running(child):
+        time.sleep(0.02)
+    assert not _is_running(child)
+
+
+def test_it_is_started_once_more_where_it_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = tmp_path / "calls"
+    script = (
+        f"echo call >> {calls}; test $(wc -l < {calls}) -gt 1 || exit 81; mkdir out;"
+        f" cp {_document(tmp_path)} out/document.docx"
+    )
+    _office(tmp_path, monkeypatch, script)
+    assert legacy_office.profile(_ole(tmp_path / "a.doc", "WordDocument"), "a.doc").title == "Old"
+    assert calls.read_text().count("call") == 2
 
 
 def _is_running(process: Path) -> bool:

@@ -205,6 +205,9 @@ def _describe(head: bytes, text: bool) -> str:
 
 def _signature(head: bytes, text: bool) -> str:
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        # Of OpenDocument the first part says what it is, and is not packed.
+        if b"mimetypeapplication/vnd.oasis.opendocument.presentation" in head[:128]:
+            return "an OpenDocument presentation (to be read, save it as .pptx)"
         return "a ZIP archive"
     if head.startswith(ole.MAGIC):
         return "an old Office file of an unknown kind"

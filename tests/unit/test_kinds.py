@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,14 @@ def test_nothing_in_it(tmp_path: Path, name: str) -> None:
 
 def test_a_real_pdf(tmp_path: Path) -> None:
     assert detect(pdfs.write_pages(tmp_path / "a", 1), "a.txt") is FileKind.PDF
+
+
+def test_an_opendocument_presentation_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.odp"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.presentation")
+        archive.writestr("content.xml", "<a/>")
+    with pytest.raises(
+        WrongKind, match=r"a\.odp is an OpenDocument presentation \(to be read, save it as \.pptx\); PDF"
+    ):
+        detect(path, "a.odp")

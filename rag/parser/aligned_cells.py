@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 from operator import itemgetter
-from statistics import median
+from statistics import median, mode
 from string import digits
 
 from rag.parser.blocks import Cell
@@ -32,6 +32,8 @@ _MIN_PROSE_WORDS = 2.5
 # Rows with text in more than their first cell.
 _MIN_SEVERAL = 0.55
 _MIN_NUMBERS = 0.4
+# Of the lines of a table whose cells take several, those that have as many parts.
+_MAX_ALIKE = 0.8
 _MIN_WITH_DIGITS = 0.2
 _DIGIT = re.compile(r"\d")
 _MARK = re.compile(
@@ -91,12 +93,18 @@ def _is_prose(run: Sequence[Row]) -> bool:
         words = sum([text.count(" ") + 1 for text in texts])
     if not _MAX_WORDS * count < words <= _MAX_WORDS_WITH_NUMBERS * count:
         return words > _MAX_WORDS * count
-    if len([row for row in run if row.count > 2]) >= MIN_ROWS:
+    if _may_wrap(run):
         return False
     if not any(digit in whole for digit in digits) and (whole.isascii() or not _DIGIT.search(whole)):
         return True
     numbers = sum(_DIGIT.search(part.text) is not None for row in run for part in row.parts)
     return numbers / count < _MIN_WITH_DIGITS
+
+
+def _may_wrap(run: Sequence[Row]) -> bool:
+    """Whether there are lines of three parts or more, and lines with fewer: columns of prose go on side by side."""
+    counts = [row.count for row in run if row.count > 2]
+    return len(counts) >= MIN_ROWS and counts.count(mode(counts)) <= _MAX_ALIKE * len(run)
 
 
 def _has_leaders(run: Sequence[Row]) -> bool:

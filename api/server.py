@@ -4,6 +4,7 @@ One worker process: its readers of the index share one copy of the vectors. More
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import socket
@@ -24,6 +25,7 @@ from common.listening import listen
 from common.settings import Settings
 
 _GRACE_S = 10
+_GC_THRESHOLDS = (10_000, 20, 50)
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
@@ -66,6 +68,10 @@ class _Server(BaseApplication):  # type: ignore[misc]
     def load(self) -> Flask:
         """Runs in the worker, after the fork: no connection is shared with the parent."""
         self._app = create_app(connect(self.settings))
+        # What was loaded stays: a look at all of it would hold up whoever asks just then.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_GC_THRESHOLDS)
         return self._app
 
     def say_goodbye(self) -> None:

@@ -44,12 +44,14 @@ from api.apps import (
     tasks,
     team,
     toc,
+    turn_taking,
     ui,
     uploads,
     users,
     webhooks,
 )
 from api.apps.services import Services, provide
+from common.turns import Turns
 
 API_PREFIX = "/api/v1"
 
@@ -113,6 +115,7 @@ def create_app(services: Services) -> Flask:
     if services.settings.server.proxies:
         _believe_proxies(app, services.settings.server.proxies)
     app.register_blueprint(api_docs.page_bp)
+    turn_taking.register(app, Turns(services.settings.server.at_once))
     return app
 
 

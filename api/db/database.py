@@ -25,6 +25,7 @@ from peewee import Database, MySQLDatabase, SqliteDatabase
 from api.db.models import MODELS, database_proxy
 from api.db.wal_checkpoint import Checkpointer
 from common.errors import RowsUnavailable, SettingsError
+from common.turns import stepping_aside
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -188,11 +189,20 @@ class Rows:
             assert self._lock_path is not None
             fd = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             self._local.lock_fd = fd
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        _wait_for_lock(fd)
         try:
             yield
         finally:
             fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+def _wait_for_lock(fd: int) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        # Who has it goes on at once: all writers, of other processes too, wait for this one then.
+        with stepping_aside(waits_again=False):
+            fcntl.flock(fd, fcntl.LOCK_EX)
 
 
 def open_rows(url: str, *, retry_delays_s: Sequence[float] = PATIENT_S) -> Rows:

@@ -28,6 +28,7 @@ from urllib3.exceptions import TimeoutError as Urllib3Timeout
 
 from common.errors import EmbeddingRefused, EmbeddingUnavailable, Outage, PagemillError, SettingsError
 from common.settings import EmbeddingSettings, RerankSettings
+from common.turns import stepping_aside
 from common.version import VERSION
 
 LONGEST_RETRY_AFTER_S = 900.0
@@ -104,11 +105,12 @@ class EndpointClient:
         if pause.left_s > 0:
             raise self._endpoint.unavailable(pause.why, pause.left_s)
         try:
-            response = self._send(body, timeout_s)
-            try:
-                answer = self._read(response, (began_s if within_s else time.monotonic()) + timeout_s)
-            finally:
-                response.release_conn()
+            with stepping_aside():
+                response = self._send(body, timeout_s)
+                try:
+                    answer = self._read(response, (began_s if within_s else time.monotonic()) + timeout_s)
+                finally:
+                    response.release_conn()
         except HTTPError as exc:
             raise self._endpoint.unavailable(f"{self._endpoint.called} {self._cause(exc)}") from exc
         if response.status == 200:

@@ -15,6 +15,7 @@ from elasticsearch import ApiError, BadRequestError, Elasticsearch, UnsupportedP
 
 from common.errors import IndexUnavailable, InvalidInput, SettingsError
 from common.settings import IndexSettings
+from common.turns import stepping_aside
 
 _CONNECTIONS = 32
 # An error of Elasticsearch may quote a whole chunk.
@@ -48,7 +49,8 @@ class Link:
             raise IndexUnavailable("the index is closed")
         client = self._client if timeout_s is None else self._client.options(request_timeout=timeout_s)
         try:
-            yield client
+            with stepping_aside():
+                yield client
         except BadRequestError as exc:
             raise InvalidInput(f"Elasticsearch refused a request: {reason_of(exc.body)}") from exc
         except UnsupportedProductError as exc:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from common.errors import NotFound, StoreFull, StoreUnavailable
+from common.turns import stepping_aside
 from rag.utils.object_store import StoredFile, Upload
 
 _MARKER = ".pagemill-store"
@@ -111,19 +112,24 @@ class _FolderUpload:
         digest = self._hash.hexdigest()
         place = _place(self._folder, tenant_id, digest)
         try:
-            os.fsync(self._file.fileno())
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with _locked(self._folder):
-                self._path.replace(place)
-                os.utime(place)
-            _sync_folders(place.parent, place.parent if place.parent in self._durable else self._folder)
-            self._durable.add(place.parent)
+            with stepping_aside():
+                self._move_to(place)
         except OSError as exc:
             self.discard()
             _refuse(exc)
         self._file.close()
         self._file = None
         return StoredFile(digest, self._size)
+
+    def _move_to(self, place: Path) -> None:
+        assert self._file is not None
+        os.fsync(self._file.fileno())
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(self._folder):
+            self._path.replace(place)
+            os.utime(place)
+        _sync_folders(place.parent, place.parent if place.parent in self._durable else self._folder)
+        self._durable.add(place.parent)
 
     def discard(self) -> None:
         file, self._file = self._file, None

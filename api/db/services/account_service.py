@@ -13,6 +13,7 @@ from api.db.database import Rows
 from api.db.models import ApiToken, Tenant, User
 from common.errors import InvalidInput, NotFound, Unauthorized
 from common.ids import new_id
+from common.turns import stepping_aside
 
 ADMIN_EMAIL = "admin@pagemill.local"
 KEY_PREFIX = "ragflow-"
@@ -70,18 +71,22 @@ class AccountService:
         user = self._rows.read(User.get_or_none, User.email == email.strip().lower())
         try:
             # A stranger's takes as long as a known one's: who is registered can't be told by the clock.
-            self._hasher.verify(user.password_hash if user else _NOBODY_HASH, password)
+            self._verify(user, password)
         except VerificationError as exc:
             raise Unauthorized("Email and password do not match!") from exc
         if user is None or not user.is_active:
             raise Unauthorized("This account has been disabled.")
         return Caller(user.id, user.id, bool(user.is_superuser))
 
+    def _verify(self, user: User | None, password: str) -> None:
+        with stepping_aside():  # slow by design, and not in the interpreter
+            self._hasher.verify(user.password_hash if user else _NOBODY_HASH, password)
+
     def change_password(self, caller: Caller, old: str, new: str) -> None:
         """The user's sessions all end: whoever knew the old one is out. API keys stay. Raises Unauthorized."""
         user = self._rows.read(User.get_or_none, User.id == caller.user_id)
         try:
-            self._hasher.verify(user.password_hash if user else _NOBODY_HASH, old)
+            self._verify(user, old)
         except VerificationError as exc:
             raise Unauthorized("this is not your password") from exc
         self._rows.write(self._set_password, caller.user_id, self._hasher.hash(new))

@@ -6,8 +6,10 @@ from __future__ import annotations
 import fcntl
 import logging
 import sqlite3
+import struct
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -15,15 +17,23 @@ log = logging.getLogger(__name__)
 _LARGEST_LOG_BYTES = 32 * 1024 * 1024
 # How long writers are kept out for the sake of a reader that still looks into the log.
 _WAIT_FOR_READERS_MS = 20
+_TRIES_BESIDE_WRITERS = 6
+# A log that has become so many times as long as it should be, for the sake of some reader, is cut.
+_CUT_TIMES = 4
+_FRAME_HEAD_BYTES = 24
+# Of the index of the log: bytes of a page, frames in the log, and how many of these have been moved.
+_INDEX_HEAD = struct.Struct("=14x H I 76x I")
 
 
 class Checkpointer:
     """Of one database file, in every process that writes to it; one of them works at a time. `lock_path` is the file
-    whose lock writers take in turns."""
+    whose lock writers take in turns. The log's file stays as long as it is, to be written from its beginning again: to
+    write over what is there needs no room from the disk, which who syncs a file elsewhere could keep waiting."""
 
     def __init__(self, path: Path, lock_path: Path, largest_bytes: int = _LARGEST_LOG_BYTES) -> None:
         self._path = path
         self._log_path = path.with_name(path.name + "-wal")
+        self._index_path = path.with_name(path.name + "-shm")
         self._turn_path = path.with_name(path.name + ".checkpoint")
         self._lock_path = lock_path
         self._largest_bytes = largest_bytes
@@ -36,10 +46,17 @@ class Checkpointer:
             threading.Thread(target=self._work, name="checkpoint", daemon=True).start()
 
     def log_bytes(self) -> int:
+        """How long the log is; 0 once all of it has been moved. By SQLite's own index of it, which all processes share
+        (https://www.sqlite.org/walformat.html)."""
         try:
-            return self._log_path.stat().st_size
+            with self._index_path.open("rb", buffering=0) as index:
+                head = index.read(_INDEX_HEAD.size)
         except FileNotFoundError:  # nothing was written yet, or the last connection was closed
             return 0
+        if len(head) < _INDEX_HEAD.size:
+            return 0
+        page_bytes, frames, moved_frames = _INDEX_HEAD.unpack(head)
+        return 0 if frames == moved_frames else int(frames) * (_FRAME_HEAD_BYTES + page_bytes)
 
     def _work(self) -> None:
         try:
@@ -59,9 +76,35 @@ class Checkpointer:
     def _move_log(self) -> None:
         with closing(sqlite3.connect(self._path, isolation_level=None)) as link:
             link.execute("PRAGMA synchronous = NORMAL")
-            # The bulk of it beside the writers; what they wrote meanwhile is little, and moved without them.
-            link.execute("PRAGMA wal_checkpoint(PASSIVE)")
             link.execute(f"PRAGMA busy_timeout = {_WAIT_FOR_READERS_MS}")
-            with self._lock_path.open("ab") as writers:
-                fcntl.flock(writers, fcntl.LOCK_EX)
-                link.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            for _ in range(_TRIES_BESIDE_WRITERS):
+                if self._has_ended(link):
+                    return
+            with self._alone():
+                self._end(link)
+
+    def _has_ended(self, link: sqlite3.Connection) -> bool:
+        """Moving it is done beside the writers, with all the waiting for the disk. They are kept out only to end it,
+        and only where none of them has written meanwhile: there is nothing left to wait for then."""
+        version = _version(link)
+        link.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        with self._alone():
+            is_moved = _version(link) == version
+            if is_moved:
+                self._end(link)
+            return is_moved
+
+    def _end(self, link: sqlite3.Connection) -> None:
+        is_long = self._log_path.stat().st_size >= _CUT_TIMES * self._largest_bytes
+        link.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if is_long else 'RESTART'})")
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._lock_path.open("ab") as writers:
+            fcntl.flock(writers, fcntl.LOCK_EX)
+            yield
+
+
+def _version(link: sqlite3.Connection) -> int:
+    """Another one after every commit of others."""
+    return int(link.execute("PRAGMA data_version").fetchone()[0])

@@ -56,6 +56,7 @@ from rag.utils.redis_conn import Queue
 log = logging.getLogger(__name__)
 
 _GC_THRESHOLDS = (20_000, 20, 50)
+_SWITCH_S = 0.0005
 
 
 def run_executor(settings: Settings, name: str, boot: str) -> None:
@@ -63,6 +64,8 @@ def run_executor(settings: Settings, name: str, boot: str) -> None:
     # What was loaded stays, and tasks leave no cycles behind: the collector need not look often.
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
+    # Who holds the lock of all writers must not wait long for the interpreter while other threads compute.
+    sys.setswitchinterval(_SWITCH_S)
     trio.run(partial(Executor(settings, name, boot).run))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -39,6 +40,10 @@ def _insert(link: sqlite3.Connection, count: int) -> None:
     link.executemany("INSERT INTO t (body) VALUES (?)", [("x" * 3_000,)] * count)
 
 
+def _log_file(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
 def _is_idle() -> bool:
     return all(thread.name != "checkpoint" for thread in threading.enumerate())
 
@@ -56,6 +61,48 @@ def test_a_log_that_has_grown_is_moved_and_ends(
     _settled(lambda: checkpointer.log_bytes() == 0, "an empty log")
     with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as only_the_file:
         assert only_the_file.execute("SELECT count(*) FROM t").fetchone() == (100,)
+
+
+def test_the_logs_file_is_written_from_its_beginning_again(
+    link: sqlite3.Connection, checkpointer: Checkpointer, path: Path
+) -> None:
+    sizes = []
+    for _ in range(4):
+        _insert(link, 30)
+        checkpointer.look()
+        _settled(lambda: checkpointer.log_bytes() == 0, "an empty log")
+        sizes.append(_log_file(path).stat().st_size)
+    assert max(sizes) <= sizes[0] * 1.2 and sizes[0] > 0
+    assert link.execute("SELECT count(*) FROM t").fetchone() == (120,)
+
+
+def test_one_that_grew_for_a_readers_sake_is_cut(
+    link: sqlite3.Connection, checkpointer: Checkpointer, path: Path
+) -> None:
+    _insert(link, 500)
+    assert _log_file(path).stat().st_size > 8 * _LARGEST
+    checkpointer.look()
+    _settled(lambda: checkpointer.log_bytes() == 0, "an empty log")
+    assert _log_file(path).stat().st_size == 0
+
+
+def test_writers_are_not_kept_out_while_it_is_moved(
+    link: sqlite3.Connection, checkpointer: Checkpointer, path: Path
+) -> None:
+    """However often somebody writes meanwhile: it ends, with all that was written."""
+    _insert(link, 100)
+    lock = path.with_name("rows.db.lock")
+    checkpointer.look()
+    for _ in range(50):
+        with lock.open("ab") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            _insert(link, 1)
+    _settled(lambda: True, "the end of the move")
+    _insert(link, 100)
+    checkpointer.look()
+    _settled(lambda: checkpointer.log_bytes() == 0, "an empty log")
+    with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as only_the_file:
+        assert only_the_file.execute("SELECT count(*) FROM t").fetchone() == (250,)
 
 
 def test_a_short_log_stays(link: sqlite3.Connection, checkpointer: Checkpointer) -> None:

@@ -69,6 +69,7 @@ class JobService:
 
     def create(self, caller: Caller, new: NewJob) -> str:
         """All of it or nothing; returns the job's id. Raises NotFound for an unknown dataset, and Backlogged."""
+        self._parsing.require_room()  # to count may take a while, and no writer is to wait for it
         return self._rows.write(self._create, caller, new, [])
 
     def get(self, tenant_id: str, job_id: str) -> JobView:

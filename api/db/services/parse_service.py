@@ -69,7 +69,7 @@ class ParseService:
         """Begin a new generation of each document that is not running; where nothing has changed since its last parse,
         or another document was made of the same, that parse is done already. Returns the ids of those that were
         started."""
-        self._require_room()
+        self.require_room()
         settled: list[str] = []
         others = list(doc_ids)
         for settler in self._settlers:
@@ -99,8 +99,8 @@ class ParseService:
             self._rows.after_commit(partial(self._bell.tasks_cancelled, tasks))
         return [doc_id for doc_id in doc_ids if doc_id in stopped]
 
-    def _require_room(self) -> None:
-        """Counted through the index, no further than the limit, and far below it once a second."""
+    def require_room(self) -> None:
+        """Raises Backlogged. Counted through the index, no further than the limit, and far below it once a second."""
         limit = self._settings.max_backlog
         if self._waiting < limit / 2 and time.monotonic() - self._counted_s < 1.0:
             return

@@ -168,7 +168,8 @@ class Document(BaseModel):
             (("tenant_id", "file_digest"), False),
             (("deleted_ms",), False),
             (("kb_id", "visible_seq"), False),
-            (("kb_id", "deleted_ms", "update_ms", "id"), False),
+            (("kb_id", "deleted_ms", "update_ms", "id", "run"), False),
+            (("kb_id", "deleted_ms", "suffix", "type"), False),
             (("tenant_id", "deleted_ms", "create_ms", "id"), False),
             (("tenant_id", "deleted_ms", "run", "create_ms", "id"), False),
         )

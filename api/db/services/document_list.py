@@ -1,5 +1,6 @@
 """Which documents a dataset's list shows: its filters and orders as conditions on indexes that hold all they need
-(migration 7). Metadata alone is not in an index: asking for it reads every document that the other filters leave."""
+(migrations 7 and 9). Metadata alone is not in an index: asking for it reads every document that the other filters
+leave."""
 
 from __future__ import annotations
 
@@ -16,8 +17,11 @@ from api.db.services.naming import name_key
 from api.db.services.task_sql import marks
 from common.task_state import DocumentRun
 
-# With every column that is filtered or ordered by; by time of change; by name; by state.
-_PAGE, _CHANGED, _NAME, _RUN = "document_page", "document_changed", "document_name", "document_run"
+# With every column that is filtered or ordered by; by time of change, with the state.
+_PAGE, _CHANGED = "document_page", "document_changed"
+# By name, of which only deleted documents have none; by state; by kind of file.
+_NAME, _RUN, _KIND = "document_name", "document_run", "document_kind"
+_NAMED = "name_key IS NOT NULL"
 _COLUMNS = {"create_time": "create_ms", "update_time": "update_ms", "name": "name_key"}
 
 
@@ -46,6 +50,14 @@ class DocumentFilter:
     @property
     def is_by_state_only(self) -> bool:
         return not (self.names_documents or self.keywords or self.suffixes or self.types)
+
+    @property
+    def is_by_kind_only(self) -> bool:
+        return not (self.names_documents or self.keywords or self.runs)
+
+    @property
+    def is_by_words_only(self) -> bool:
+        return not (self.names_documents or self.suffixes or self.types or self.runs)
 
     @property
     def is_for_all(self) -> bool:
@@ -94,22 +106,32 @@ def counts(rows: Rows, dataset_id: str, wanted: DocumentFilter) -> DocumentCount
 def id_list(dataset_id: str, wanted: DocumentFilter) -> IdList:
     """Without what is asked of the metadata."""
     conditions, params = _filtered(wanted)
+    alive = " AND ".join(["kb_id = ?", "deleted_ms = 0", *conditions])
+    named = " AND ".join(["kb_id = ?", _NAMED, *conditions])
+    order = [_COLUMNS[wanted.orderby], "id"]
+    params = [dataset_id, *params]
+    if wanted.names_documents:
+        return IdList(alive, params, order, wanted.desc)
     if wanted.is_for_all and wanted.orderby == "name":
-        # Only deleted documents have no key, and no two have the same.
-        which, index, order = ["kb_id = ?", "name_key IS NOT NULL"], _NAME, ["name_key"]
-    else:
-        index = _CHANGED if wanted.is_for_all and wanted.orderby == "update_time" else _PAGE
-        which, order = ["kb_id = ?", "deleted_ms = 0", *conditions], [_COLUMNS[wanted.orderby], "id"]
-    count_index = _NAME if index == _NAME else _RUN if wanted.is_by_state_only else _PAGE
-    is_short = wanted.names_documents
+        return IdList(named, params, ["name_key"], wanted.desc, index=_NAME, count_index=_NAME)  # no two have the same
     return IdList(
-        which=" AND ".join(which),
-        params=[dataset_id, *params],
+        which=alive,
+        params=params,
         order=order,
         desc=wanted.desc,
-        index="" if is_short else index,
-        count_index="" if is_short else count_index,
+        index=_CHANGED if wanted.is_by_state_only and wanted.orderby == "update_time" else _PAGE,
+        count_which=named if wanted.is_by_words_only else alive,
+        count_index=_count_index(wanted),
     )
+
+
+def _count_index(wanted: DocumentFilter) -> str:
+    """The shortest that holds what is asked for: all of it is walked."""
+    if wanted.is_by_state_only:
+        return _RUN
+    if wanted.is_by_kind_only:
+        return _KIND
+    return _NAME if wanted.is_by_words_only else _PAGE
 
 
 def _filtered(wanted: DocumentFilter) -> tuple[list[str], list[object]]:

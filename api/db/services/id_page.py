@@ -14,8 +14,8 @@ MAX_OFFSET = 2**62
 @dataclass(frozen=True)
 class IdList:
     """Documents for which `which` holds, in the order of these columns, all of them up or all of them down. `index` is
-    walked for the page and `count_index` for the number; "" leaves that to the database. `known_total` is the number
-    where somebody keeps it."""
+    walked for the page and `count_index` for the number, where `count_which` says the same in its columns; "" leaves
+    that to the database. `known_total` is the number where somebody keeps it."""
 
     which: str
     params: Sequence[object]
@@ -23,14 +23,14 @@ class IdList:
     desc: bool
     index: str = ""
     count_index: str = ""
+    count_which: str = ""
     known_total: int | None = None
 
     def count(self, rows: Rows) -> int:
         if self.known_total is not None:
             return self.known_total
-        found = rows.rows(
-            f"SELECT COUNT(*) FROM document{rows.using(self.count_index)} WHERE {self.which}", self.params
-        )
+        which = self.count_which or self.which
+        found = rows.rows(f"SELECT COUNT(*) FROM document{rows.using(self.count_index)} WHERE {which}", self.params)
         return int(found[0][0])
 
     def page(self, rows: Rows, page: int, page_size: int) -> tuple[int, list[str]]:

@@ -13,7 +13,7 @@ from api.db.database import Rows
 from api.db.models import Document, Task
 from api.db.services.status_facts import Loss, OpenTask, StatusFacts
 from api.db.services.task_service import EXECUTOR_LOST, executor_name
-from api.db.services.task_speed import Speed, is_relay_led, recently_ended, speed_of, tasks_at_work
+from api.db.services.task_speed import Speed, now_and_lead, recently_ended, speed_of, tasks_at_work
 from api.db.services.task_sql import marks
 from api.db.services.waiting_line import Line, left_s, line_of, waiting_tasks
 from common.task_state import DocumentRun, TaskState, TaskType
@@ -54,14 +54,14 @@ def facts_of(rows: Rows, found: Sequence[Document], max_attempts: int) -> Mappin
 
 
 def _queue(rows: Rows, running: Sequence[Document]) -> _Queue:
-    now_ms = rows.clock()
+    now_ms, is_led = now_and_lead(rows)
     if not running:
         return _Queue(now_ms, None, line_of((), None, ()), is_executor_there=True)
     tenant_id = running[0].tenant_id
     at_work = tasks_at_work(rows, now_ms)
     speed = speed_of(recently_ended(rows, now_ms), at_work, tenant_id)
     line = line_of(waiting_tasks(rows, tenant_id), speed, {row.id for row in running})
-    return _Queue(now_ms, speed, line, is_executor_there=bool(at_work) or is_relay_led(rows, now_ms))
+    return _Queue(now_ms, speed, line, is_executor_there=bool(at_work) or is_led)
 
 
 def _bad_pages(documents: Sequence[Document]) -> dict[str, list[tuple[int, int, str]]]:

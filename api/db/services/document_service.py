@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from peewee import IntegrityError
 
@@ -75,25 +74,23 @@ class DocumentService:
 
     def counts(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentCounts:
         """Of all that the filter lets through, whatever the page. Raises NotFound as `page` does."""
-        self._rows.read(_document_count, tenant_id, dataset_id)
+        self._rows.read(self._document_count, tenant_id, dataset_id)
         return self._rows.read(counts, self._rows, dataset_id, wanted)
 
     def known(self, tenant_id: str, dataset_ids: Sequence[str], document_ids: Sequence[str]) -> set[str]:
         """Those of the documents that are in one of the datasets."""
-        found: set[str] = set()
-        for start in range(0, len(document_ids), _SLICE):
-            which = _alive(tenant_id) & Document.kb_id.in_(list(dataset_ids))
-            which &= Document.id.in_(list(document_ids[start : start + _SLICE]))
-            found |= {row.id for row in self._rows.read(list, Document.select(Document.id).where(which))}
-        return found
+        homes = self.of_tenant(tenant_id, document_ids)
+        wanted = set(dataset_ids)
+        return {document_id for document_id, dataset_id in homes.items() if dataset_id in wanted}
 
     def of_tenant(self, tenant_id: str, document_ids: Sequence[str]) -> dict[str, str]:
         """Those of the documents that are the tenant's, each with its dataset."""
         found: dict[str, str] = {}
         for start in range(0, len(document_ids), _SLICE):
-            which = _alive(tenant_id) & Document.id.in_(list(document_ids[start : start + _SLICE]))
-            query = Document.select(Document.id, Document.kb_id).where(which)
-            found |= {row.id: row.kb_id for row in self._rows.read(list, query)}
+            part = document_ids[start : start + _SLICE]
+            which = f"tenant_id = ? AND deleted_ms = 0 AND id IN ({marks(part)})"
+            sql = f"SELECT id, kb_id FROM document WHERE {which}"
+            found |= dict(self._rows.read(self._rows.rows, sql, (tenant_id, *part)))
         return found
 
     def _add(
@@ -133,11 +130,21 @@ class DocumentService:
         return row
 
     def _page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
-        whole = _document_count(tenant_id, dataset_id)
+        whole = self._document_count(tenant_id, dataset_id)
         total, ids = page_ids(self._rows, dataset_id, whole, wanted)
         found = {view.id: view for view in self._views(f"WHERE id IN ({marks(ids)})", ids)} if ids else {}
         shown = [found[doc_id] for doc_id in ids if doc_id in found]
         return DocumentPage(total, [d for d in shown if _in_time(d, wanted)])
+
+    def _document_count(self, tenant_id: str, dataset_id: str) -> int:
+        """Raises NotFound where the dataset is not the tenant's: its documents are not asked for it one by one."""
+        found = self._rows.rows(
+            "SELECT document_count FROM knowledgebase WHERE id = ? AND tenant_id = ? AND deleted_ms = 0",
+            (dataset_id, tenant_id),
+        )
+        if not found:
+            raise NotFound(f"You don't own the dataset {dataset_id}.")
+        return int(found[0][0])
 
     def _views(self, which: str, params: Sequence[object]) -> list[DocumentView]:
         return views(self._rows, fetch(self._rows, Document, which, params), self._max_attempts)
@@ -146,19 +153,6 @@ class DocumentService:
 def _ids_in_order(count: int) -> list[str]:
     """Files of one call have one time: the newest first are they in the order in which they came."""
     return sorted((new_id() for _ in range(count)), reverse=True)
-
-
-def _document_count(tenant_id: str, dataset_id: str) -> int:
-    """Raises NotFound where the dataset is not the tenant's: its documents are not asked for it one by one."""
-    owned = (Knowledgebase.id == dataset_id) & (Knowledgebase.tenant_id == tenant_id) & (Knowledgebase.deleted_ms == 0)
-    found = Knowledgebase.select(Knowledgebase.document_count).where(owned).tuples().first()
-    if found is None:
-        raise NotFound(f"You don't own the dataset {dataset_id}.")
-    return int(found[0])
-
-
-def _alive(tenant_id: str) -> Any:
-    return (Document.tenant_id == tenant_id) & (Document.deleted_ms == 0)
 
 
 def _in_time(document: DocumentView, wanted: DocumentFilter) -> bool:

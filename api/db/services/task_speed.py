@@ -87,10 +87,11 @@ def tasks_at_work(rows: Rows, now_ms: int) -> dict[str, AtWork]:
     return {str(tenant_id): AtWork(int(count), max(0, int(elapsed_ms))) for tenant_id, count, elapsed_ms in found}
 
 
-def is_relay_led(rows: Rows, now_ms: int) -> bool:
-    """Whether any executor is there: one of them leads the relay."""
-    found = rows.rows("SELECT 1 FROM lease WHERE name = ? AND until_ms >= ?", (_RELAY_ROLE, now_ms - _TAKE_OVER_MS))
-    return bool(found)
+def now_and_lead(rows: Rows) -> tuple[int, bool]:
+    """What time it is for the database, and whether any executor is there: one of them leads the relay."""
+    led_until = "(SELECT until_ms FROM lease WHERE name = ?)"
+    ((now_ms, until_ms),) = rows.rows(f"SELECT {rows.now_ms}, {led_until}", (_RELAY_ROLE,))
+    return int(now_ms), (until_ms or 0) >= now_ms - _TAKE_OVER_MS
 
 
 def _speed(ended: Sequence[Ended], at_work: AtWork, tenants: int) -> Speed:

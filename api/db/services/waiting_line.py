@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from api.db.database import Rows
 from api.db.services.status_facts import QUEUE_HORIZON, OpenTask
 from api.db.services.task_speed import Speed
+from api.db.services.task_sql import marks
 from common.task_state import Priority, TaskState, TaskType
 
 # A waiting task's document and kind.
 Waiting = tuple[str, str]
+_MOST_SEEN = 50 * QUEUE_HORIZON
+_seen: dict[str, Waiting] = {}
 
 
 @dataclass(frozen=True)
@@ -42,17 +45,32 @@ def waiting_tasks(rows: Rows, tenant_id: str) -> list[Waiting]:
     parts = [("published_at > 0", "published_at")]
     for priority in sorted(Priority, reverse=True):
         parts.append((f"published_at = 0 AND priority = {int(priority)}", "run_after"))
-    waiting: list[Waiting] = []
+    task_ids: list[str] = []
     for part, due in parts:
-        room = QUEUE_HORIZON - len(waiting)
+        room = QUEUE_HORIZON - len(task_ids)
         if room:
+            # Nothing that the index does not hold: tasks themselves are looked at once, below.
             chosen = (
-                f"SELECT {due} AS due, id, doc_id, task_type FROM task WHERE state = {int(TaskState.PENDING)}"
+                f"SELECT {due} AS due, id FROM task WHERE state = {int(TaskState.PENDING)}"
                 f" AND tenant_id = ? AND {part} ORDER BY {due}, id LIMIT {room}"
             )
-            found = rows.table("due, id, doc_id, task_type", f"FROM ({chosen}) AS chosen", (tenant_id,))
-            waiting += [(doc_id, kind) for _, _, doc_id, kind in sorted(map(tuple, found))]
-    return waiting
+            found = rows.table("due, id", f"FROM ({chosen}) AS chosen", (tenant_id,))
+            task_ids += [task_id for _, task_id in sorted(map(tuple, found))]
+    return _traits(rows, task_ids)
+
+
+def _traits(rows: Rows, task_ids: Sequence[str]) -> list[Waiting]:
+    """A task's document and kind never change: what was read of one that waits is not read again for another answer."""
+    known = {task_id: traits for task_id in task_ids if (traits := _seen.get(task_id))}
+    unknown = [task_id for task_id in task_ids if task_id not in known]
+    if unknown:
+        which = f"FROM task WHERE id IN ({marks(unknown)})"
+        for task_id, doc_id, kind in rows.table("id, doc_id, task_type", which, unknown):
+            known[task_id] = (doc_id, kind)
+        if len(_seen) > _MOST_SEEN:
+            _seen.clear()
+        _seen.update(known)
+    return [known[task_id] for task_id in task_ids if task_id in known]
 
 
 def line_of(waiting: Sequence[Waiting], speed: Speed | None, doc_ids: Collection[str]) -> Line:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -84,6 +87,18 @@ def test_requests_that_cannot_be_done_change_nothing(instance: Instance, tmp_pat
     assert instance.parse("0" * 32, document_id)["code"] == 102
     assert instance.call("GET", "/datasets/" + "0" * 32)["code"] == 102
     assert instance.call("GET", "/nothing/here")["code"] == 404
+
+
+def test_a_body_that_is_too_large_for_json_is_read_to_its_end(instance: Instance) -> None:
+    """A client that sends all of it before it reads anything gets the answer, not a broken connection."""
+    place = urlsplit(instance.address)
+    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=PATIENCE_S)
+    headers = {"Authorization": f"Bearer {instance.key()}", "Content-Type": "application/json"}
+    for path in ("/datasets", "/retrieval"):
+        link.request("POST", f"/api/v1{path}", b" " * (40 * 2**20), headers)
+        answer = link.getresponse()
+        assert (answer.status, "413" in json.loads(answer.read())["message"]) == (200, True)
+    link.close()
 
 
 def test_half_sent_requests_do_not_block_the_others(instance: Instance) -> None:

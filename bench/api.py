@@ -118,6 +118,7 @@ def main() -> None:
     figures: list[Figures] = []
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pm-bench-")))
+        root.chmod(0o755)  # MariaDB runs as another user
         figures.append(measure(SQLITE, root / "sqlite", "", options))
         if options.mariadb:
             url = stack.enter_context(mariadb(root / "server"))

@@ -43,7 +43,9 @@ class ServerSettings(_Section):
     host: str = Field("127.0.0.1", description="Address the web server listens on.")
     port: int = Field(9380, ge=0, le=65535, description="Port; if taken, the next free one is used.")
     threads: Positive = Field(32, description="Threads that answer requests.")
-    at_once: Positive = Field(2, description="Of these, how many work at the same moment; the others wait in line.")
+    at_once: Positive = Field(
+        2, description="Of these, how many work at the same moment on SQLite; the others wait in line."
+    )
     receive_timeout_s: Positive = Field(15, description="A client that sends nothing for so long is cut off.")
     proxies: int = Field(
         0,

@@ -115,7 +115,8 @@ def create_app(services: Services) -> Flask:
     if services.settings.server.proxies:
         _believe_proxies(app, services.settings.server.proxies)
     app.register_blueprint(api_docs.page_bp)
-    turn_taking.register(app, Turns(services.settings.server.at_once))
+    if services.datasets.rows.is_sqlite:  # elsewhere most of a request is waiting for the database's server
+        turn_taking.register(app, Turns(services.settings.server.at_once))
     return app
 
 

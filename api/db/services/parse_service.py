@@ -27,6 +27,8 @@ from common.task_state import (
 from rag.parser.blocks import PARSER_VERSION
 
 _AT_ONCE = 50
+# To count half of the limit takes some milliseconds, and as many tasks do not come in so short a time.
+_COUNT_KEPT_S = 5.0
 _ACTIVE_FROM_START = "CASE WHEN active_generation = 0 THEN generation + 1 ELSE active_generation END"
 
 
@@ -100,9 +102,9 @@ class ParseService:
         return [doc_id for doc_id in doc_ids if doc_id in stopped]
 
     def require_room(self) -> None:
-        """Raises Backlogged. Counted through the index, no further than the limit, and far below it once a second."""
+        """Raises Backlogged. Counted through the index, no further than the limit, and far below it now and then."""
         limit = self._settings.max_backlog
-        if self._waiting < limit / 2 and time.monotonic() - self._counted_s < 1.0:
+        if self._waiting < limit / 2 and time.monotonic() - self._counted_s < _COUNT_KEPT_S:
             return
         found = self._rows.read(
             self._rows.rows,

@@ -13,12 +13,11 @@ _RUNS = {
     JobStatus.FAILED: DocumentRun.FAIL,
     JobStatus.CANCELLED: DocumentRun.CANCEL,
 }
-# One that is at work, that waits after an error, or that is the last one. With a limit, since MariaDB would collect the
-# tasks of all documents first for one that only asks whether there are any.
+# One that is at work, that waits after an error, or that is the last one.
 _HAS_TELLING_TASK = (
-    "(SELECT 1 FROM task t WHERE t.doc_id = document.id AND t.generation = document.generation"
+    "EXISTS (SELECT 1 FROM task t WHERE t.doc_id = document.id AND t.generation = document.generation"
     f" AND (+t.state = {int(TaskState.RUNNING)} OR +t.state = {int(TaskState.PENDING)}"
-    f" AND (t.error_code != '' OR t.task_type = '{TaskType.FINISH}')) LIMIT 1) IS NOT NULL"
+    f" AND (t.error_code != '' OR t.task_type = '{TaskType.FINISH}')))"
 )
 _IS_UNDER_WAY = f"(done_tasks > 0 OR failed_tasks > 0 OR {_HAS_TELLING_TASK})"
 _OF_RUNNING = {

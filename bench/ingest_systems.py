@@ -8,7 +8,6 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from multiprocessing.pool import Pool
@@ -21,11 +20,11 @@ from bench.ingest_steps import TENANT, Piece
 from bench.rest_client import RestClient
 from bench.servers import Workers, valkey
 from tests.acceptance.instance import Instance, running_instance
-from tests.waiting import wait_until
 
 _PATIENCE_S = 1800.0
-_UPLOADS_AT_ONCE = 4
-_LOOK_S = 0.1
+_FILES_A_CALL = 5
+_LOOK_S = 0.02
+_LONGEST_LOOK_S = 0.5
 
 
 class System(ABC):
@@ -84,7 +83,7 @@ class CeleryTasks(System):
         self._counters.set(PLANNED, len(files))
         for path in files:
             prepare.delay(self._data_dir, str(path))
-        wait_until(lambda: self._count(DONE) >= self._count(PLANNED), _PATIENCE_S, "Celery's tasks")
+        wait_for_end(lambda: self._count(PLANNED) - self._count(DONE))
         wait_findable(self._data_dir, max(map(int, self._counters.lrange(WRITTEN, 0, -1))))  # type: ignore[arg-type]
 
     def _count(self, key: str) -> int:
@@ -92,8 +91,8 @@ class CeleryTasks(System):
 
 
 class Whole(System):
-    """Pagemill as its users have it: every file handed in by REST as a job, whose parse begins at once, until all of
-    them are DONE, which means findable."""
+    """Pagemill as its users have it: files handed in by REST, a few to a call, and parsed while others are still on
+    their way in, until all of them are DONE, which means findable."""
 
     def __init__(self, name: str, instance: Instance) -> None:
         self.name = name
@@ -108,18 +107,16 @@ class Whole(System):
 
     def ingest(self, files: Sequence[Path]) -> None:
         self._client.begin()
-        with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as uploads:
-            self._handed_in += len(list(uploads.map(partial(self._client.submit, self.dataset_id), files)))
-        while self._open_tasks():
-            time.sleep(_LOOK_S)
+        for start in range(0, len(files), _FILES_A_CALL):
+            self._handed_in += self._client.hand_in(self.dataset_id, files[start : start + _FILES_A_CALL])
+        wait_for_end(self._open_tasks)
         assert self._total("run=DONE") == self._handed_in
 
     def another_dataset(self, name: str) -> str:
         return self._instance.dataset(name)
 
     def upload(self, files: Sequence[Path]) -> list[str]:
-        with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as uploads:
-            return list(uploads.map(partial(self._instance.upload, self.dataset_id), files))
+        return [self._instance.upload(self.dataset_id, path) for path in files]
 
     def parse(self, documents: Sequence[str]) -> None:
         self._client.begin()
@@ -139,6 +136,12 @@ class Whole(System):
     def _total(self, which: str) -> int:
         path = f"/datasets/{self.dataset_id}/documents?page_size=1&{which}"
         return int(self._client.get(path)["data"]["total"])
+
+
+def wait_for_end(open_tasks: Callable[[], int]) -> None:
+    """Ask how many tasks are left, the more often the fewer they are: asking costs the system that is asked."""
+    while left := open_tasks():
+        time.sleep(min(_LONGEST_LOOK_S, max(_LOOK_S, left * _LOOK_S / 2)))
 
 
 def wait_findable(data_dir: str, written: int) -> None:

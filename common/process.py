@@ -11,6 +11,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _AUTOGROUP = Path("/proc/self/autogroup")
+_LOAD = Path("/proc/loadavg")
 
 
 def die_with_parent(signum: signal.Signals, parent_pid: int) -> None:
@@ -36,3 +37,13 @@ def stand_back(nice: int) -> None:
     os.nice(nice)
     with suppress(OSError):
         _AUTOGROUP.write_text(str(nice), encoding="ascii")
+
+
+def has_free_core() -> bool:
+    """Whether fewer threads want to run just now, besides the one that asks, than there are cores. False where the
+    kernel does not tell."""
+    try:
+        running = int(_LOAD.read_text(encoding="ascii").split()[3].partition("/")[0])
+    except (OSError, ValueError, IndexError):
+        return False
+    return running - 1 < len(os.sched_getaffinity(0))

@@ -188,7 +188,8 @@ class TaskSettings(_Section):
     backoff_max_s: PositiveFloat = Field(60.0, description="Longest wait between two attempts.")
     outage_patience_s: PositiveFloat = Field(3600.0, description="How long a task waits for a server that is away.")
     task_page_size: Positive = Field(
-        12, description="Pages of a PDF in one task, of a long one up to five times as many; a document may say so."
+        12,
+        description="Pages of a PDF in one task, in a text of more than four such up to ten times as many.",
     )
     task_row_size: Positive = Field(5000, description="Rows of a sheet in one task.")
     max_backlog: Positive = Field(200_000, description="Waiting tasks past which a parse is refused with 429.")

@@ -18,11 +18,12 @@ from pathlib import Path
 from types import FrameType
 
 from common.errors import IndexUnavailable, SettingsError
+from common.process import has_free_core
 from common.settings import Settings
 from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
 from rag.utils.embedded_bell import Bell
-from rag.utils.embedded_copies import settle
+from rag.utils.embedded_copies import newest_note, settle
 from rag.utils.embedded_folder import NO_MARK, Folder, Mark, read_mark, store_mark, try_lock
 from rag.utils.embedded_text import VERSION, TextWriter, remove_others
 
@@ -31,9 +32,14 @@ logger = logging.getLogger(__name__)
 # How often it looks without having heard the bell.
 _LOOK_S = 0.5
 # After a commit that was made early, since somebody waited for it, the next early one comes so many times its CPU time
-# later: any number of documents that end one by one must not make it commit all the time.
-_PAUSE_PER_CPU = 2.0
+# later, unless a core has nothing to do: documents that end one by one must not make it commit all the time while
+# others are being read.
+_PAUSE_PER_CPU = 12.0
+_FREE_CORE_LOOK_S = 0.02
 _PAUSE_AFTER_ERROR_S = 1.0
+# Copies that are noted one after another are made when none has come for a while, or the first has waited so long.
+_NOTES_REST_S = 0.4
+_NOTES_WAIT_S = 5.0
 _COMPACT_SLICE = 5000
 
 
@@ -72,6 +78,7 @@ class Indexer:
         # The next row a rebuild comes to; None while the log is followed.
         self._rebuild_row: int | None = None
         self._compact_at = 0.0
+        self._notes = Notes()
 
     def run(self, stop: threading.Event) -> None:
         """Index until `stop` is set; the commit under way is finished first. Outages are waited out."""
@@ -82,7 +89,7 @@ class Indexer:
             while not stop.is_set():
                 began, began_cpu = time.monotonic(), time.process_time()
                 try:
-                    done = self.run_once()
+                    done = self.run_once(settles=self._have_notes_rested())
                 except IndexUnavailable as exc:
                     logger.warning("indexing failed, trying again: %s", exc)
                     stop.wait(_PAUSE_AFTER_ERROR_S)
@@ -97,8 +104,13 @@ class Indexer:
             bell.close()
             self.close()
 
-    def run_once(self) -> int:
-        """Take in one slice of the log, or of a rebuild; how many chunks it added or deleted.
+    def _have_notes_rested(self) -> bool:
+        with _translated():
+            return self._notes.have_rested(newest_note(self._database))
+
+    def run_once(self, *, settles: bool = True) -> int:
+        """Take in one slice of the log, or of a rebuild; how many chunks it added or deleted. Copies that are noted
+        are made first, unless that is not wanted yet.
 
         Raises IndexUnavailable; the next call opens everything anew and repeats what was not marked."""
         sound = False
@@ -106,6 +118,8 @@ class Indexer:
             try:
                 if self._writer is None or not self._in_place():
                     self._open()
+                if settles and settle(self._database):
+                    self._database.sync()  # or who notes the next would wait for the disk to take all of it
                 done = self._follow() if self._rebuild_row is None else self._rebuild(self._rebuild_row)
                 self._compact()
                 sound = True
@@ -171,7 +185,6 @@ class Indexer:
 
     def _follow(self) -> int:
         before = self._mark
-        settle(self._database)
         with self._database.reading() as link:
             if not log.fits(link, before):
                 logger.warning("the log does not hold entry %d as it was indexed", before.sequence)
@@ -225,6 +238,25 @@ class Indexer:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
+
+
+class Notes:
+    """How long copies that are noted have waited."""
+
+    def __init__(self) -> None:
+        self._newest = 0
+        self._came_s = self._first_s = 0.0
+
+    def have_rested(self, newest: int) -> bool:
+        """Told at every look the number of the newest, 0 for none."""
+        now_s = time.monotonic()
+        if newest != self._newest:
+            self._first_s = self._first_s if self._newest else now_s
+            self._newest, self._came_s = newest, now_s
+        rested = now_s - self._came_s >= _NOTES_REST_S or now_s - self._first_s >= _NOTES_WAIT_S
+        if newest and rested:
+            self._newest = 0
+        return bool(newest) and rested
 
 
 def run_indexer(settings: Settings) -> None:
@@ -282,8 +314,9 @@ def _pause(bell: Bell, longest_s: float, least_s: float) -> bool:
     """Let entries gather for the next commit, but not for long when somebody waits for it. Whether somebody does."""
     began = time.monotonic()
     is_awaited = bell.wait_awaited(longest_s)
-    if is_awaited:
-        time.sleep(max(0.0, began + min(least_s, longest_s) - time.monotonic()))
+    until = began + min(least_s, longest_s)
+    while is_awaited and (left_s := until - time.monotonic()) > 0 and not has_free_core():
+        time.sleep(min(left_s, _FREE_CORE_LOOK_S))
     return is_awaited
 
 

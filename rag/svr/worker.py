@@ -306,7 +306,7 @@ def _record(task: ClaimedTask, ordinal: int, found: _Findable) -> ChunkRecord:
         token_count=chunk.tokens,
         kind=chunk.kind,
         headings=chunk.headings,
-        positions=tuple((b.page, b.left, b.right, b.top, b.bottom) for b in chunk.boxes),
+        positions=tuple(map(msgspec.structs.astuple, chunk.boxes)),
         created_ms=task.begin_at,
         tags=chunk.tags,
         picture=_picture_query(chunk.picture) if chunk.picture else "",

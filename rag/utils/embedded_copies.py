@@ -1,24 +1,34 @@
 """Copies of whole documents in the embedded index: noted at once, and made into rows before anybody looks.
 
 A note says which generation of which document is also another document's. Whoever reads or changes chunks settles all
-notes first, and the indexer does it when it hears of one: so nobody misses a chunk that is noted and not there yet, and
-the source can't go or change before it is copied. A copy's entry in the log names the rows it was made of: until the
-indexer has come to it, its words are found through theirs (embedded_twins.py)."""
+notes first, and the indexer does it when none has come for a while: so nobody misses a chunk that is noted and not
+there yet, and the source can't go or change before it is copied. A copy's entry in the log names the rows it was made
+of: until the indexer has come to it, its words are found through theirs (embedded_twins.py)."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 
 from common.ids import chunk_id
-from rag.utils.doc_index import Adoption
+from rag.utils.doc_index import Adoption, Scope
 from rag.utils.embedded_log import Database, append, take_rows
-from rag.utils.embedded_reads import dataset_number, tally
+from rag.utils.embedded_reads import dataset_number
 
-# A note of more chunks than this would keep whoever settles it waiting.
+# Notes of more chunks than this would keep whoever settles them waiting.
 MOST_CHUNKS = 20_000
+_NOTES = (
+    "SELECT source_dataset, source_document, source_generation, dataset, document, generation, claim_no, created_ms"
+    " FROM copy ORDER BY number"
+)
+_CLAIMS = (
+    "SELECT task_no, claim_no, COUNT(*) FROM chunk WHERE dataset = ? AND document = ? AND generation = ?"
+    " GROUP BY task_no, claim_no"
+)
 _CHUNKS = """
 INSERT INTO chunk(row, dataset, document, generation, task_no, claim_no, page, ordinal, id, available, token_count,
     created_ms, kind, extra, text, terms)
@@ -26,53 +36,97 @@ SELECT ?, ?, ?, ?, task_no, ?, page, ordinal, ?, 1, token_count, ?, kind, extra,
 """
 
 
+@dataclass(frozen=True)
+class _Source:
+    """Whose rows are copied, and what they are by (task_no, claim_no) as the asker knows them."""
+
+    dataset: int
+    document: str
+    generation: int
+    claims: dict[tuple[int, int], int]
+
+
 def note(link: sqlite3.Connection, asked: Adoption) -> bool:
-    """Inside the caller's transaction, in which all earlier notes are settled. False where the source is not exactly
-    what it is taken for, or the target's vectors have another length."""
-    source = dataset_number(link, asked.source.tenant_id, asked.source.dataset_id)
-    held = {(each.task_no, each.claim_no): each.count for each in tally(link, asked.source)}
-    if source is None or held != dict(asked.claims) or not 0 < sum(held.values()) <= MOST_CHUNKS:
+    """Inside the caller's transaction. False where the source is not exactly what it is taken for, or the target's
+    vectors have another length."""
+    source = _source(link, asked.source)
+    if source is None or source.claims != dict(asked.claims) or not 0 < sum(source.claims.values()) <= MOST_CHUNKS:
         return False
-    target = _dataset_like(link, source, asked.source.tenant_id, asked.dataset_id)
+    target = _dataset_like(link, source.dataset, asked.source.tenant_id, asked.dataset_id)
     if target is None:
         return False
+    if _waiting(link) + sum(source.claims.values()) > MOST_CHUNKS:
+        settle_in(link)
     link.execute(
         "INSERT INTO copy(source_dataset, source_document, source_generation, dataset, document, generation, claim_no,"
         " created_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            source, asked.source.document_id, asked.source.generation,
+            source.dataset, source.document, source.generation,
             target, asked.document_id, asked.generation, asked.claim_no, asked.created_ms,
         ),
     )  # fmt: skip
     return True
 
 
-def settle(database: Database) -> bool:
-    """Make the chunks of every note. False where there was none."""
+def _source(link: sqlite3.Connection, asked: Scope) -> _Source | None:
+    """The rows of the document asked for, or, where it is only noted yet, those that it will be made of."""
+    number = dataset_number(link, asked.tenant_id, asked.dataset_id)
+    if number is None or asked.document_id is None or asked.generation is None:
+        return None
+    place, claimed = (number, asked.document_id, asked.generation), None
+    noted = link.execute(
+        "SELECT source_dataset, source_document, source_generation, claim_no FROM copy"
+        " WHERE dataset = ? AND document = ? AND generation = ?",
+        place,
+    ).fetchone()
+    if noted:
+        *place, claimed = noted
+    claims: Counter[tuple[int, int]] = Counter()
+    for task_no, claim_no, count in link.execute(_CLAIMS, place):
+        claims[task_no, claim_no if claimed is None else claimed] += count
+    dataset, document, generation = place
+    return _Source(dataset, document, generation, dict(claims))
+
+
+def _waiting(link: sqlite3.Connection) -> int:
+    """Chunks that are noted and not made yet."""
+    found = link.execute(
+        "SELECT COUNT(*) FROM copy n JOIN chunk c ON c.dataset = n.source_dataset"
+        " AND c.document = n.source_document AND c.generation = n.source_generation"
+    )
+    return int(found.fetchone()[0])
+
+
+def newest_note(database: Database) -> int:
+    """The number of the last note that waits; 0 where none does."""
     with database.reading() as link:
-        if not _waiting(link):
-            return False
-    with database.writing() as link:
-        settle_in(link)
-    return True
+        return int(link.execute("SELECT COALESCE(MAX(number), 0) FROM copy").fetchone()[0])
 
 
-def settle_in(link: sqlite3.Connection) -> None:
-    """The same inside the caller's transaction."""
-    if not _waiting(link):
+def settle(database: Database) -> bool:
+    """Make the chunks of every note that waits at the call, each in a transaction of its own: other writers get their
+    turn between two of them. False where there was none."""
+    newest = newest_note(database)
+    more = newest > 0
+    while more:
+        with database.writing() as link:
+            found = link.execute("SELECT MIN(number) FROM copy").fetchone()[0]
+            more = found is not None and found <= newest
+            if more:
+                settle_in(link, found)
+    return newest > 0
+
+
+def settle_in(link: sqlite3.Connection, up_to: int | None = None) -> None:
+    """All of them inside the caller's transaction, or those up to a number."""
+    which, values = ("", ()) if up_to is None else (" WHERE number <= ?", (up_to,))
+    notes = link.execute(_NOTES.replace(" ORDER", f"{which} ORDER"), values).fetchall()
+    if not notes:
         return
     now_ms = time.time_ns() // 1_000_000
-    notes = link.execute(
-        "SELECT source_dataset, source_document, source_generation, dataset, document, generation, claim_no, created_ms"
-        " FROM copy ORDER BY number"
-    ).fetchall()
     for place in notes:
         _copy(link, *place, now_ms=now_ms)
-    link.execute("DELETE FROM copy")
-
-
-def _waiting(link: sqlite3.Connection) -> bool:
-    return link.execute("SELECT 1 FROM copy LIMIT 1").fetchone() is not None
+    link.execute(f"DELETE FROM copy{which}", values)
 
 
 def _copy(

@@ -89,7 +89,6 @@ class EmbeddedIndex:
             if not self._passed(read_mark(self._folder), asked.findable):
                 return False
             with self._database.writing() as link:
-                copies.settle_in(link)
                 noted = copies.note(link, asked)
             if noted:
                 self._database.sync()

@@ -111,6 +111,7 @@ class Database:
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._folder_synced = False
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
@@ -163,7 +164,10 @@ class Database:
                 os.fdatasync(descriptor)
             finally:
                 os.close(descriptor)
-        sync_folder(self._folder.root)
+        # The log file stays where it is as long as any connection is open.
+        if not self._folder_synced:
+            sync_folder(self._folder.root)
+            self._folder_synced = True
 
     def close(self) -> None:
         with self._lock:
@@ -174,6 +178,7 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         self._folder.create()
+        self._folder_synced = False  # the first connection of all makes the log file
         link = sqlite3.connect(self._folder.database, timeout=10.0, isolation_level=None, check_same_thread=False)
         with contextlib.ExitStack() as on_error:
             on_error.callback(link.close)

@@ -18,6 +18,7 @@ from api.db.services.task_plan import ModelTraits
 from common.errors import RowsUnavailable
 from common.settings import IndexSettings, TaskSettings
 from common.task_state import DocumentRun, TaskState
+from rag.utils import embedded_copies
 from rag.utils.doc_index import Adoption, Scope
 from rag.utils.embedded_index import EmbeddedIndex
 from tests.at_once import at_once
@@ -231,6 +232,31 @@ def test_many_who_look_at_once_see_one_copy(world: RestWorld, source: tuple[str,
     at_once(*[lambda: counts.append(world.index.count(scope))] * 6)
     assert counts == [2] * 6
     assert sum(tally.count for tally in world.index.tally()) == 2 * 6 + 2  # and the first parse's, not swept here
+
+
+def test_a_copy_of_a_copy_that_is_not_made_yet_is_one_of_the_first(world: RestWorld, other: tuple[str, str]) -> None:
+    chain = [other, *((kb, world.document(kb, "c.txt")) for kb in map(world.dataset, ("third", "fourth")))]
+    assert [parse(world, *place) for place in chain] == ["DONE"] * 3
+    assert waiting_notes(world) == 3  # nobody has looked yet
+    for place in chain:
+        assert [chunk["content"] for chunk in listed(world, *place)] == list(_TEXTS)
+        assert found(world, place[0], "miller")[0]["document_id"] == place[1]
+    assert waiting_notes(world) == 0
+
+
+def test_not_more_wait_than_whoever_looks_can_be_kept_waiting_for(
+    world: RestWorld, other: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded_copies, "MOST_CHUNKS", 4)
+    more = [world.document(world.dataset(f"n{n}"), "c.txt") for n in range(2)]
+    assert copying(world).settle([other[1], *more]) == [other[1], *more]
+    assert waiting_notes(world) == 1
+    assert sum(tally.count for tally in world.index.tally()) == 2 * 4 + 2
+
+
+def waiting_notes(world: RestWorld) -> int:
+    with closing(sqlite3.connect(world.services.settings.index_dir / "chunks.db")) as link:
+        return int(link.execute("SELECT COUNT(*) FROM copy").fetchone()[0])
 
 
 def test_a_file_of_the_version_before_gets_what_it_lacks(tmp_path: Path) -> None:

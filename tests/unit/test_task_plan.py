@@ -25,12 +25,17 @@ def test_twelve_pages_a_task_unless_the_document_says_otherwise() -> None:
     assert ranges_of(pages(30), task_page_size=20) == [(0, 20), (20, 30)]
 
 
-def test_a_long_document_has_larger_ranges_but_at_least_two() -> None:
+def test_a_text_of_many_pages_is_read_in_one_go_and_a_long_one_in_large_ranges() -> None:
     assert ranges_of(pages(48)) == [(0, 12), (12, 24), (24, 36), (36, 48)]
-    assert ranges_of(pages(49)) == [(0, 25), (25, 49)]
-    assert ranges_of(pages(100)) == [(0, 50), (50, 100)]
+    assert ranges_of(pages(49)) == [(0, 49)]
+    assert ranges_of(pages(120)) == [(0, 120)]
+    assert ranges_of(pages(121)) == [(0, 60), (60, 120), (120, 121)]
     assert ranges_of(pages(1000))[:2] == [(0, 60), (60, 120)]
     assert ranges_of(pages(1000), task_page_size=12)[:2] == [(0, 12), (12, 24)]
+
+
+def test_where_some_pages_are_scans_they_are_shared_out() -> None:
+    assert ranges_of(pages(100, scanned=0.1)) == [(0, 50), (50, 100)]
 
 
 def test_scans_go_by_two() -> None:

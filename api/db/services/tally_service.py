@@ -4,7 +4,7 @@ lost. Lines are only ever added, then put together: executors never wait for eac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 
 from api.db.database import Rows
 from api.db.services.task_sql import marks
@@ -41,7 +41,7 @@ _SUMS = ", ".join(f"COALESCE(SUM({name}), 0)" for name in _NAMES)
 
 def add(rows: Rows, tally: Tally) -> None:
     """Within the transaction of what is counted."""
-    values = astuple(tally)
+    values = tuple(getattr(tally, name) for name in _NAMES)
     if any(values):
         minute = f"{rows.now_ms} / {MINUTE_MS}" if rows.is_sqlite else f"{rows.now_ms} DIV {MINUTE_MS}"
         rows.execute(f"INSERT INTO task_tally (minute, {_COLUMNS}) VALUES ({minute}, {marks(values)})", values)

@@ -22,8 +22,10 @@ from rag.utils.embedder import Embedder
 _SCANNED_PAGES = 2
 # A mail with its attachments takes as long as a hundred rows of a sheet.
 _MAILS = 500
-# In a document of more ranges than so many, one may be so many times as large as asked for, as long as there are two.
+# A document of more ranges than so many has larger ones: one alone where it is at most so many times as large as asked
+# for, or else two and more, each at most so many times as large.
 _FEW_RANGES = 4
+_TIMES_ALONE = 10
 _TIMES_AS_LARGE = 5
 
 
@@ -107,6 +109,8 @@ def page_size(profile: Profile, settings: TaskSettings) -> int:
         return min(size, _SCANNED_PAGES)
     if profile.units <= size * _FEW_RANGES:
         return size
+    if profile.units <= size * _TIMES_ALONE and not profile.scanned:
+        return profile.units
     return min(size * _TIMES_AS_LARGE, -(-profile.units // 2))
 
 

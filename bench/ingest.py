@@ -31,6 +31,8 @@ from tests import pdfs
 RESULTS = ROOT / "bench" / "results" / "ingest.json"
 CORES = 2
 _PAGES_EACH = 100
+# Several files, so that every process has had one.
+_WARM_UP_PAGES = 8 * _PAGES_EACH
 _SETTLED_S = 1.0
 _COPIES = 5
 console = Console(width=max(Console().width, 100))
@@ -76,7 +78,7 @@ def side_by_side(folder: Path, files: Files, pages: int, rounds: int) -> list[Su
         systems[-1].share = 0.1
         summaries = [Summary(system.name) for system in systems]
         for system in systems:
-            system.ingest(files.make(_PAGES_EACH))
+            system.ingest(files.make(int(_WARM_UP_PAGES * system.share)))
         for _ in range(rounds):
             for system, summary in zip(systems, summaries, strict=True):
                 summary.runs.append(measure(system, files.make(int(pages * system.share))))
@@ -87,17 +89,17 @@ def growth(folder: Path, files: Files, sizes: Sequence[int]) -> list[Summary]:
     """By executors, and by pages."""
     found = []
     with whole(folder / "one", 1) as one:
-        one.ingest(files.make(_PAGES_EACH))
+        one.ingest(files.make(_WARM_UP_PAGES))
         found.append(Summary(one.name, [measure(one, files.make(sizes[1]))]))
     with whole(folder / "two", CORES) as two:
-        two.ingest(files.make(_PAGES_EACH))
+        two.ingest(files.make(_WARM_UP_PAGES))
         found += [Summary(f"{two.name}, {size:,} pages", [measure(two, files.make(size))]) for size in sizes]
     return found
 
 
 def reuse(folder: Path, files: Files, pages: int) -> Reuse:
     with whole(folder / "reuse", CORES) as system:
-        system.ingest(files.make(_PAGES_EACH))
+        system.ingest(files.make(_WARM_UP_PAGES))
         path = folder / "long.pdf"
         pdfs.write_pages(path, pages, sentences=24, footer=True)
         documents = system.upload([path])

@@ -96,6 +96,8 @@ def test_a_parse_again_leaves_one_generation(site: Site, dataset_id: str, tmp_pa
 
 def test_a_stopped_parse_is_not_found(site: Site, dataset_id: str, tmp_path: Path) -> None:
     document_id = site.instance.upload(dataset_id, write_pages(tmp_path / "long.pdf", 60, 20, heading="Stopped"))
+    path = f"/datasets/{dataset_id}/documents/{document_id}"
+    assert site.instance.call("PUT", path, {"parser_config": {"task_page_size": 6}})["code"] == 0
     site.instance.parse(dataset_id, document_id)
     wait_until(lambda: site.tally(document_id), what="the first chunks", look_s=0.05)
     site.instance.call("DELETE", f"/datasets/{dataset_id}/chunks", {"document_ids": [document_id]})

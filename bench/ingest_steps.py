@@ -23,7 +23,7 @@ from rag.parser import across_pages, registry
 from rag.parser.blocks import Profile
 from rag.utils.doc_index import ChunkRecord
 from rag.utils.embedded_index import EmbeddedIndex
-from rag.utils.embedder import PackagedEmbedder, load_tokenizer
+from rag.utils.embedder import PackagedEmbedder
 from rag.utils.terms import analyse
 
 TENANT, DATASET = "bench", "bench"
@@ -123,7 +123,7 @@ def _records(piece: Piece, chunks: Sequence[Chunk], start: int = 0) -> Iterator[
 
 @cache
 def _counter() -> CountTokens:
-    return token_counter(load_tokenizer(EmbeddingSettings()))
+    return token_counter(_embedder().tokenizer, _embedder().words)
 
 
 @cache

@@ -64,7 +64,7 @@ def find_running(sample: Sequence[Page], body_size: float) -> Running:
             everywhere.append(pattern)
         elif len(parted) >= max(least, len(sample) / 3) and _is_running(parted):
             after.append((pattern, min(use.page for use in parted)))
-    numbered = [(number, [line.text for line in lines]) for number, lines in edges.items()]
+    numbered = [(page.number, [line.text for line in (*edges[page.number], *_foot(page))]) for page in sample]
     return Running(tuple(everywhere), tuple(after), number_offset(numbered, max(least, len(sample) / 2)))
 
 
@@ -147,6 +147,18 @@ def _in_margin(page: Page, *, top: bool) -> list[Line]:
     return found[:_MAX_EDGE_LINES]
 
 
+def _foot(page: Page, offset: int | None = None) -> Sequence[Line]:
+    """The lowest line, if it is a number alone that a gap parts from the text, and with an offset the number of this
+    page: in small books it stands far above the page's edge."""
+    if len(page.lines) < 2:
+        return ()
+    lowest = max(page.lines, key=_base)
+    if not lowest.text.isdecimal() or (offset is not None and int(lowest.text[:9]) != page.number + offset):
+        return ()
+    above = max([line.bottom for line in page.lines if line is not lowest])
+    return (lowest,) if lowest.top - above > lowest.size else ()
+
+
 def _base(line: Line) -> float:
     return line.base
 
@@ -155,10 +167,12 @@ def without_repeated(page: Page, profile: Profile) -> Page:
     """Never all of a page: what looks repeated is then its text."""
     largest = _MAX_EDGE_SIZE * profile.body_size
     margins = [line for line in (*_in_margin(page, top=True), *_in_margin(page, top=False)) if line.size <= largest]
-    if not margins:
+    foot = _foot(page, profile.number_offset) if profile.number_offset is not None else ()
+    if not margins and not foot:
         return page
     repeated = [*profile.repeated_lines, *[line for line, first in profile.repeated_after if page.number > first]]
     dropped = {id(line) for line in margins if _pattern(line.text) in repeated} if repeated else set()
+    dropped.update(map(id, foot))
     numbered = [line for line in margins if id(line) not in dropped and _has_page_number(line, page.number, profile)]
     if numbered:
         edges = {id(line) for line in _edge_lines(page)}

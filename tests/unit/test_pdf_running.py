@@ -84,6 +84,18 @@ def test_page_numbers_an_eighth_above_the_edge_are_left_out(tmp_path: Path) -> N
     assert [block.text for block in _read(write_placed(tmp_path / "a.pdf", _pages(*edges)))] == _expected(4)
 
 
+def test_page_numbers_below_a_small_page_of_text_are_left_out(tmp_path: Path) -> None:
+    edges = [[Placed(300, 400, str(page + 7))] for page in (1, 2, 3)]
+    assert [block.text for block in _read(write_placed(tmp_path / "a.pdf", _pages(*edges)))] == _expected(3)
+
+
+def test_other_numbers_below_a_small_page_of_text_stay(tmp_path: Path) -> None:
+    numbers = ("8", "31", "10")
+    edges = [[Placed(300, 400, number)] for number in numbers]
+    texts = [block.text for block in _read(write_placed(tmp_path / "a.pdf", _pages(*edges)))]
+    assert "31" in texts and "8" not in texts and "10" not in texts
+
+
 def test_a_letter_far_into_a_document_is_no_page_number(tmp_path: Path) -> None:
     edges: list[list[Placed]] = [[] for _ in range(44)]
     edges[1] = edges[42] = [Placed(300, 760, "x")]

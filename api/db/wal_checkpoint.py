@@ -6,7 +6,6 @@ from __future__ import annotations
 import fcntl
 import logging
 import sqlite3
-import struct
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,22 +17,15 @@ _LARGEST_LOG_BYTES = 32 * 1024 * 1024
 # How long writers are kept out for the sake of a reader that still looks into the log.
 _WAIT_FOR_READERS_MS = 20
 _TRIES_BESIDE_WRITERS = 6
-# A log that has become so many times as long as it should be, for the sake of some reader, is cut.
-_CUT_TIMES = 4
-_FRAME_HEAD_BYTES = 24
-# Of the index of the log: bytes of a page, frames in the log, and how many of these have been moved.
-_INDEX_HEAD = struct.Struct("=14x H I 76x I")
 
 
 class Checkpointer:
     """Of one database file, in every process that writes to it; one of them works at a time. `lock_path` is the file
-    whose lock writers take in turns. The log's file stays as long as it is, to be written from its beginning again: to
-    write over what is there needs no room from the disk, which who syncs a file elsewhere could keep waiting."""
+    whose lock writers take in turns."""
 
     def __init__(self, path: Path, lock_path: Path, largest_bytes: int = _LARGEST_LOG_BYTES) -> None:
         self._path = path
         self._log_path = path.with_name(path.name + "-wal")
-        self._index_path = path.with_name(path.name + "-shm")
         self._turn_path = path.with_name(path.name + ".checkpoint")
         self._lock_path = lock_path
         self._largest_bytes = largest_bytes
@@ -46,17 +38,12 @@ class Checkpointer:
             threading.Thread(target=self._work, name="checkpoint", daemon=True).start()
 
     def log_bytes(self) -> int:
-        """How long the log is; 0 once all of it has been moved. By SQLite's own index of it, which all processes share
-        (https://www.sqlite.org/walformat.html)."""
+        """By its file's size. SQLite's own index of the log knows more, and must not be looked into: to close that file
+        ends all locks that this process has on it, and another process would cut it off under everybody's feet."""
         try:
-            with self._index_path.open("rb", buffering=0) as index:
-                head = index.read(_INDEX_HEAD.size)
+            return self._log_path.stat().st_size
         except FileNotFoundError:  # nothing was written yet, or the last connection was closed
             return 0
-        if len(head) < _INDEX_HEAD.size:
-            return 0
-        page_bytes, frames, moved_frames = _INDEX_HEAD.unpack(head)
-        return 0 if frames == moved_frames else int(frames) * (_FRAME_HEAD_BYTES + page_bytes)
 
     def _work(self) -> None:
         try:
@@ -81,7 +68,7 @@ class Checkpointer:
                 if self._has_ended(link):
                     return
             with self._alone():
-                self._end(link)
+                _end(link)
 
     def _has_ended(self, link: sqlite3.Connection) -> bool:
         """Moving it is done beside the writers, with all the waiting for the disk. They are kept out only to end it,
@@ -91,18 +78,18 @@ class Checkpointer:
         with self._alone():
             is_moved = _version(link) == version
             if is_moved:
-                self._end(link)
+                _end(link)
             return is_moved
-
-    def _end(self, link: sqlite3.Connection) -> None:
-        is_long = self._log_path.stat().st_size >= _CUT_TIMES * self._largest_bytes
-        link.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if is_long else 'RESTART'})")
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         with self._lock_path.open("ab") as writers:
             fcntl.flock(writers, fcntl.LOCK_EX)
             yield
+
+
+def _end(link: sqlite3.Connection) -> None:
+    link.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _version(link: sqlite3.Connection) -> int:

@@ -136,9 +136,15 @@ def test_an_error_gives_the_turn_back(one: People) -> None:
     assert served.wait(PATIENCE_S)
 
 
-def test_nothing_happens_in_threads_that_take_no_turns() -> None:
+def test_threads_that_take_no_turns_neither_wait_for_one_nor_give_one_away(one: People) -> None:
+    done, served = threading.Event(), threading.Event()
+    one.start(lambda: _wait(done))
+    one.start(served.set)
     with stepping_aside(), stepping_aside(waits_again=False):
-        pass
+        assert one.turns.waiting == 1
+    assert one.turns.waiting == 1 and not served.is_set()
+    done.set()
+    assert served.wait(PATIENCE_S)
 
 
 def _wait(event: threading.Event) -> None:

@@ -14,7 +14,7 @@ from rag.parser.layout import Line, Span, clamp
 from rag.parser.pdf_fonts import BOLD, MONO, font_style
 from rag.parser.pdf_frame import Frame, Rect
 from rag.parser.pdf_letters import has_odd_letters, plain_letters
-from rag.parser.pdf_measure import MIN_GAP, measurer
+from rag.parser.pdf_measure import MIN_GAP, Measures, measurer
 from rag.parser.pdf_places import Places
 from rag.parser.pdf_spans import SpanReader
 from rag.parser.text import clean
@@ -49,9 +49,15 @@ def read_text(textpage: native.Handle) -> str:
     return str(memoryview(room)[: 2 * max(0, units - 1)], "utf-16-le", "replace")
 
 
-def read_lines(reader: LineReader, text: str, *, is_noisy: bool) -> Iterator[Line]:
+def read_lines(reader: LineReader, text: str, *, is_noisy: bool) -> list[Line]:
     """The lines of the page's text in the order of the file."""
-    odd, is_plain = has_odd_letters(text), reader.places.is_plain
+    odd = has_odd_letters(text)
+    lines = None if odd or is_noisy else reader.read_all(text)
+    return list(_one_by_one(reader, text, odd, is_noisy)) if lines is None else lines
+
+
+def _one_by_one(reader: LineReader, text: str, odd: bool, is_noisy: bool) -> Iterator[Line]:
+    is_plain = reader.places.is_plain
     start = found = 0
     for part, hyphened in _parts(text):
         units = len(part) if is_plain else len(part.encode("utf-16-le", "surrogatepass")) // 2
@@ -93,6 +99,14 @@ class LineReader:
         self._measure = measurer(textpage, frame)
         self._spans = SpanReader(frame.width, self.places)
 
+    def read_all(self, text: str) -> list[Line] | None:
+        """The lines of the page's text; None where they have to be read one by one."""
+        found = self._measure.lines(text, MAX_LINES, self.made) if self._is_plain else None
+        if found is None:
+            return None
+        lines, self.rects = found
+        return lines
+
     def read(self, text: str, shown: str, start: int, units: int, hyphened: bool) -> Line:
         """The line of `units` UTF-16 units at `start` in the page's text, of which `shown` is seen."""
         if self._is_plain:
@@ -102,18 +116,34 @@ class LineReader:
         else:
             lead = len(text) - len(text.lstrip())
             first, last = self.places.index(start + lead), self.places.index(start + units - 1)
+        measures = self._measure.line(first, last)
+        self.rects += measures[3]
+        return self.made(text, shown, start, first, last, hyphened, measures, has_pairs=units != len(text))
+
+    def made(
+        self,
+        text: str,
+        shown: str,
+        start: int,
+        first: int,
+        last: int,
+        hyphened: bool,
+        measures: Measures,
+        *,
+        has_pairs: bool = False,
+    ) -> Line:
+        """The line that is measured so. `has_pairs`: some of its characters take two UTF-16 units."""
         count = last - first + 1
-        size, base, style, found, left, top, right, bottom, stretches = self._measure(first, last)
+        size, base, style, found, left, top, right, bottom, stretches = measures
         if style or shown[0].isdecimal():
             style = self._whole_style(style, shown, first, last)
-        self.rects += found
         spans: tuple[Span, ...] = ()
         if found == 1:
             # Some programs draw a row of a table in one piece, with wide spaces in it.
-            if right - left > _WIDE * size * len(shown) and " " in shown and units == len(text) and not style & MONO:
+            if right - left > _WIDE * size * len(shown) and " " in shown and not has_pairs and not style & MONO:
                 spans = self._spans.within_piece(shown, first, count, size if size > MIN_GAP else MIN_GAP)
         elif stretches is not None:
-            if len(stretches) > 1 and units == len(text) and not (style & MONO and shown[0].isdecimal()):
+            if len(stretches) > 1 and not has_pairs and not (style & MONO and shown[0].isdecimal()):
                 spans = self._spans.spans(stretches, text, shown, start, size if size > MIN_GAP else MIN_GAP)
         else:
             left, top, right, bottom = self._box_of_ends(first, last)

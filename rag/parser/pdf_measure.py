@@ -1,6 +1,7 @@
 """Where a line of a PDF page stands and how it is set, as pdfium tells.
 
-That is five calls into C for every line, or one where `_pdf_sweep` could be compiled; the answers are the same."""
+That is five calls into C for every line, or one for a page where `_pdf_sweep` could be compiled; the answers are the
+same."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from struct import Struct
 import pypdfium2.raw as pdfium_c
 
 from rag.parser import pdf_native as native
+from rag.parser.page_lines import Line, Span
 from rag.parser.pdf_fonts import font_style, style_of
 from rag.parser.pdf_frame import Frame
 
@@ -31,7 +33,9 @@ Stretch = tuple[float, float]
 # The size of its type, where its letters stand, BOLD and MONO, in how many pieces it is drawn, left, top, right and
 # bottom of these, and its stretches between wide gaps if it has several pieces.
 Measures = tuple[float, float, int, int, float, float, float, float, list[Stretch] | None]
-Measurer = Callable[[int, int], Measures]
+# From a line's text, what is shown of it, where it starts, its first and last character, whether a hyphen ends it, and
+# its measures.
+Made = Callable[[str, str, int, int, int, bool, Measures], Line]
 
 # Where pdfium puts its answers, the first of which is all that most lines have: one process reads one page at a time.
 _matrix = (ctypes.c_float * 6)()
@@ -42,15 +46,16 @@ _six, _four = Struct("6f").unpack_from, Struct("4d").unpack_from
 _NO_MATRIX = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 if sweep is not None:
-    _ASKED = ("GetMatrix", "GetFontSize", "GetFontInfo", "CountRects", "GetRect")
-    sweep.bind(tuple([native.address(getattr(pdfium_c, f"FPDFText_{name}")) for name in _ASKED]), style_of)
+    _ASKED = ("GetMatrix", "GetFontSize", "GetFontInfo", "CountRects", "GetRect", "GetLooseCharBox")
+    _addresses = tuple([native.address(getattr(pdfium_c, f"FPDFText_{name}")) for name in _ASKED])
+    sweep.bind(_addresses, style_of, Line, Span)
 
 
-def measurer(textpage: native.Handle, frame: Frame) -> Measurer:
+def measurer(textpage: native.Handle, frame: Frame) -> Measure | sweep.Measure:
     """Measures the line from one character of the page to another."""
     if sweep is None or frame.turned:
-        return Measure(textpage, frame).line
-    return sweep.Measure(textpage.value or 0, frame.left, frame.top, MIN_GAP).line
+        return Measure(textpage, frame)
+    return sweep.Measure(textpage.value or 0, frame.left, frame.top, frame.width, frame.height, MIN_GAP)
 
 
 class Measure:
@@ -58,6 +63,11 @@ class Measure:
 
     def __init__(self, textpage: native.Handle, frame: Frame) -> None:
         self._textpage, self._frame = textpage, frame
+
+    def lines(self, text: str, most: int, made: Made) -> tuple[list[Line], int] | None:
+        """The lines of the page's text, at most so many, and in how many pieces they are drawn; None where they are
+        not read all at once."""
+        return None
 
     def line(self, first: int, last: int) -> Measures:
         textpage, frame = self._textpage, self._frame

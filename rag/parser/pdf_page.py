@@ -106,7 +106,7 @@ class _Reading:
         if is_noisy and is_unusable(text):
             return self._undecodable(text)
         reader = LineReader(self._textpage, self._frame, text)
-        found = list(read_lines(reader, text, is_noisy=is_noisy))
+        found = read_lines(reader, text, is_noisy=is_noisy)
         if reader.unseen:
             # Never all of a page: its size is then wrong.
             found = [line for line in found if line.first not in reader.unseen] or found
@@ -163,5 +163,5 @@ class _Reading:
         if page is not None and page.lines and not is_unusable("\n".join(line.text for line in page.lines)):
             return page
         found = read_scan(self._document, self._index, self._frame) if self._ocr else []
-        lines = found or list(read_lines(LineReader(self._textpage, self._frame, text), text, is_noisy=True))
+        lines = found or read_lines(LineReader(self._textpage, self._frame, text), text, is_noisy=True)
         return Page(self._number, self._frame.width, self._frame.height, tuple(lines), is_whole=self._ocr)

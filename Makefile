@@ -75,13 +75,13 @@ lock: install-dev  ## resolve requirements/*.in anew into hashed locks
 	  --generate-hashes --no-header --no-emit-index-url --upgrade $$set.in -o $$set.txt; done
 
 clean:  ## remove .venv and caches, not the data folder
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info build rag/parser/*.so
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info build rag/parser/*.so rag/flow/*.so
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Pagemill needs Python 3.11 or newer; name one with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: requirements/run.txt requirements/model.txt pyproject.toml setup.py rag/parser/pdf_sweep.c | $(VENV)/bin/python
+$(VENV)/.installed: requirements/run.txt requirements/model.txt pyproject.toml setup.py rag/parser/pdf_sweep.c rag/flow/word_counts.c | $(VENV)/bin/python
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/run.txt
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/python tools/fetch_model.py

@@ -1,4 +1,4 @@
-"""What pyproject.toml can't say: the one piece that is compiled, where there is a compiler. All works without it."""
+"""What pyproject.toml can't say: the pieces that are compiled, where there is a compiler. All works without them."""
 
 from setuptools import Extension, setup
 
@@ -7,6 +7,7 @@ _EXACT = ["-O2", "-ffp-contract=off"]
 
 setup(
     ext_modules=[
-        Extension("rag.parser._pdf_sweep", ["rag/parser/pdf_sweep.c"], extra_compile_args=_EXACT, optional=True)
+        Extension("rag.parser._pdf_sweep", ["rag/parser/pdf_sweep.c"], extra_compile_args=_EXACT, optional=True),
+        Extension("rag.flow._word_counts", ["rag/flow/word_counts.c"], extra_compile_args=_EXACT, optional=True),
     ]
 )

@@ -22,7 +22,7 @@ class ChunkSettings(msgspec.Struct, frozen=True):
     max_tokens: int = 2048
 
 
-class Chunk(msgspec.Struct, frozen=True):
+class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A piece of a document that is found as one. `page` is the first page it stands on, from 1.
 
     `kind` is "text", "table" or "image"; an image has its `picture`. `is_parent` marks a chunk that is not searched

@@ -1,15 +1,21 @@
 """Counts tokens as the embedding model does, without asking its tokenizer twice for the same word.
 
 Where it looks at each word by itself, the tokens of a text are those of its words. Other tokenizers are asked for every
-text."""
+text. Words in ASCII are counted by `_word_counts`, where that could be compiled."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 
 from tokenizers import Tokenizer
 
 from rag.utils.word_tokens import NO_SPACES, WordTokens, looks_at_words
+
+try:
+    from rag.flow._word_counts import Counts
+except ImportError:  # there was no compiler
+    Counts = None  # type: ignore[assignment, misc]
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
@@ -31,8 +37,11 @@ class _Words:
     def __init__(self, tokens: WordTokens, ask: CountTokens) -> None:
         self._tokens, self._ask = tokens, ask
         self._known: dict[str, int] = {}
+        self._plain = Counts(secrets.randbits(64)) if Counts is not None else None
 
     def count(self, texts: Sequence[str]) -> list[int]:
+        if self._plain is not None and -1 not in (counts := list(map(self._plain.count, texts))):
+            return counts
         whole = "".join(texts)
         if [sign for sign in NO_SPACES if sign in whole]:
             return self._ask(texts)
@@ -43,7 +52,7 @@ class _Words:
             self._learn({word for words in parted for word in words})
         counts = self._sums(parted)
         if len(self._known) > _MOST_WORDS:
-            self._known.clear()
+            self._forget()
         return counts
 
     def _sums(self, parted: Sequence[Sequence[str]]) -> list[int]:
@@ -54,7 +63,15 @@ class _Words:
     def _learn(self, words: set[str]) -> None:
         new = words.difference(self._known)
         tokens = self._tokens.of(new)
-        self._known.update([(word, len(tokens[word])) for word in new])
+        for word in new:
+            self._known[word] = count = len(tokens[word])
+            if self._plain is not None and word.isascii():
+                self._plain.learn(word, count)
+
+    def _forget(self) -> None:
+        self._known.clear()
+        if self._plain is not None:
+            self._plain.clear()
 
 
 def _asking(tokenizer: Tokenizer) -> CountTokens:

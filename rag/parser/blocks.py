@@ -54,7 +54,7 @@ class BlockKind(StrEnum):
     CODE = "code"
 
 
-class Box(msgspec.Struct, frozen=True, array_like=True):
+class Box(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A place on a page, in points from the top left; page counts from 1."""
 
     page: int
@@ -64,14 +64,14 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
     bottom: int
 
 
-class PlacedLine(msgspec.Struct, frozen=True, array_like=True):
+class PlacedLine(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Where a line of a block stands, and where in the block's text it starts."""
 
     start: int
     box: Box
 
 
-class Cell(msgspec.Struct, frozen=True, array_like=True):
+class Cell(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A cell of a table, where it starts; places that a span covers have none of their own."""
 
     text: str
@@ -79,7 +79,7 @@ class Cell(msgspec.Struct, frozen=True, array_like=True):
     rows: int = 1
 
 
-class Table(msgspec.Struct, frozen=True):
+class Table(msgspec.Struct, frozen=True, gc=False):
     """The cells of a table, row by row; the first `header_rows` name the columns.
 
     `places` are the boxes of the rows, or empty for kinds of file whose text has no place."""
@@ -89,14 +89,14 @@ class Table(msgspec.Struct, frozen=True):
     places: tuple[Box, ...] = ()
 
 
-class Picture(msgspec.Struct, frozen=True):
+class Picture(msgspec.Struct, frozen=True, gc=False):
     """Where in its file a figure can be cut out again: a part of it by name, or a place on a page."""
 
     part: str = ""
     box: Box | None = None
 
 
-class Block(msgspec.Struct, frozen=True):
+class Block(msgspec.Struct, frozen=True, gc=False):
     """One piece of a document in reading order. `page` counts from 1 (the row for sheets, 1 for whole files); it is the
     first of a paragraph that runs over several, whose lines say where each part of it stands.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from struct import Struct
 
 from rag.parser import pdf_native as native
 from rag.parser.layout import MAX_PAGE, clamp
@@ -12,6 +13,7 @@ Rect = tuple[float, float, float, float]
 # What pdfium takes a page without a size for.
 _USUAL = (0.0, 792.0, 612.0, 0.0)
 _box = (ctypes.c_float * 4)()
+_four = Struct("4f").unpack_from
 
 
 class Frame:
@@ -20,8 +22,9 @@ class Frame:
     On a page that is not `turned`, what the file has at x and y is shown at x - left and top - y."""
 
     def __init__(self, page: native.Handle) -> None:
-        left, top, right, bottom = _box if native.page_box(page, _box) else _USUAL
-        self.left, self.top = left, top
+        left, top, right, bottom = _four(_box) if native.page_box(page, _box) else _USUAL
+        self.left: float = left
+        self.top: float = top
         self._right, self._bottom = right, bottom
         self.turned = 90 * native.page_rotation(page)
         width, height = clamp(right - left, MAX_PAGE), clamp(top - bottom, MAX_PAGE)

@@ -152,7 +152,8 @@ def _foot(page: Page, offset: int | None = None) -> Sequence[Line]:
     page: in small books it stands far above the page's edge."""
     if len(page.lines) < 2:
         return ()
-    lowest = max(page.lines, key=_base)
+    bases = [line.base for line in page.lines]
+    lowest = page.lines[bases.index(max(bases))]
     if not lowest.text.isdecimal() or (offset is not None and int(lowest.text[:9]) != page.number + offset):
         return ()
     above = max([line.bottom for line in page.lines if line is not lowest])
@@ -171,7 +172,13 @@ def without_repeated(page: Page, profile: Profile) -> Page:
     if not margins and not foot:
         return page
     repeated = [*profile.repeated_lines, *[line for line, first in profile.repeated_after if page.number > first]]
-    dropped = {id(line) for line in margins if _pattern(line.text) in repeated} if repeated else set()
+    # To make a pattern takes long, and most lines of text start otherwise than any of them.
+    starts = {pattern[:1] for pattern in repeated}
+    dropped = {
+        id(line)
+        for line in margins
+        if (line.text[:1] in starts or line.text[:1].isdecimal()) and _pattern(line.text) in repeated
+    }
     dropped.update(map(id, foot))
     numbered = [line for line in margins if id(line) not in dropped and _has_page_number(line, page.number, profile)]
     if numbered:
@@ -187,10 +194,13 @@ def _has_page_number(line: Line, page: int, profile: Profile) -> bool:
         return False
     if is_lone_number(line.text):
         return page <= _FRONT_PAGES or _DIGITS.search(line.text) is not None
-    if profile.number_offset is None or _is_title(line, page, profile):
+    if profile.number_offset is None:
         return False
     number = page + profile.number_offset
-    return number == ending_number(line.text) or number == leading_number(line.text)
+    # To look for it at the ends takes long, and most lines do not have it at all.
+    if line.text.isascii() and str(number) not in line.text:
+        return False
+    return not _is_title(line, page, profile) and number in (ending_number(line.text), leading_number(line.text))
 
 
 def _is_title(line: Line, page: int, profile: Profile) -> bool:

@@ -25,6 +25,8 @@ from common.listening import listen
 from common.settings import Settings
 
 _GRACE_S = 10
+# A hundred ids in an address, and a condition beside them.
+_MOST_LINE_BYTES = 8190
 _GC_THRESHOLDS = (10_000, 20, 50)
 
 
@@ -54,6 +56,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "workers": 1,
             "threads": self.settings.server.threads,
             "keepalive": 30,
+            "limit_request_line": _MOST_LINE_BYTES,
             "graceful_timeout": _GRACE_S,
             "timeout": 0,
             "loglevel": "warning",

@@ -46,7 +46,10 @@ class ServerSettings(_Section):
     at_once: Positive = Field(
         2, description="Of these, how many work at the same moment on SQLite; the others wait in line."
     )
-    receive_timeout_s: Positive = Field(15, description="A client that sends nothing for so long is cut off.")
+    receive_timeout_s: Positive = Field(
+        15,
+        description="A client is cut off that sends nothing for so long, or takes as long for the head of a request.",
+    )
     proxies: int = Field(
         0,
         ge=0,

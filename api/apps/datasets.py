@@ -116,7 +116,7 @@ def get(dataset_id: str) -> Response:
 )
 def update(dataset_id: str) -> Response:
     asked = schema_body(UpdateDataset)
-    _require_uuid(dataset_id)
+    dataset_id = _as_uuid(dataset_id)
     if not asked.model_fields_set:
         raise ApiError(DATA, "no properties were modified")
     dataset = owned(dataset_id)
@@ -151,9 +151,10 @@ def owned(dataset_id: str) -> DatasetView:
         raise _lacks_permission(dataset_id) from exc
 
 
-def _require_uuid(dataset_id: str) -> None:
+def _as_uuid(dataset_id: str) -> str:
+    """Without dashes, as it is kept. Raises ApiError 101."""
     try:
-        as_uuid(dataset_id)
+        return as_uuid(dataset_id)
     except ValueError as exc:
         line = f"Field: <dataset_id> - Message: <Invalid UUID format> - Value: <{shown(dataset_id)}>"
         raise ApiError(ARGUMENT, line) from exc

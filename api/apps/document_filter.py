@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from api.apps.envelope import ARGUMENT, DATA, ApiError
+from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
 from api.apps.requests import MAX_NUMBER, Paged, page_number, page_size, params, shown
 from api.db.services.document_list import DocumentFilter
 from api.db.services.metadata_conditions import Condition, Conditions, read_conditions
@@ -97,7 +97,7 @@ def _time(key: str) -> int:
     try:
         time_ms = int(value)
     except ValueError as exc:
-        raise ApiError(ARGUMENT, f"`{key}` should be a time in milliseconds, not {shown(value)}") from exc
+        raise ApiError(UNCAUGHT, f"`{key}` should be a time in milliseconds, not {shown(value)}") from exc
     return max(-MAX_NUMBER, min(time_ms, MAX_NUMBER))
 
 

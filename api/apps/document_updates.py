@@ -9,6 +9,7 @@ from flask import Blueprint, Response
 from pydantic import Field, ValidationError
 
 from api.apps.auth import caller, require_caller
+from api.apps.characters import unwritable_place
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.parser_config import ParserConfig
@@ -145,6 +146,9 @@ def _parser_config(body: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     if not isinstance(given, dict):
         raise ApiError(DATA, "`parser_config` should be a valid dictionary")
+    place = unwritable_place(given)
+    if place is not None:
+        raise ApiError(DATA, f"`parser_config` {shown(place)}: half a surrogate pair is no character")
     try:
         return ParserConfig.model_validate(given).given() or None
     except ValidationError as exc:

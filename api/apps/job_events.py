@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any, cast
 
-from flask import Blueprint, Flask, Response, current_app, g, request
+from flask import Blueprint, Flask, Response, current_app, request
 
 from api.apps import problems
 from api.apps.access import tenant_of_document, usable
-from api.apps.auth import given_key, require_caller
+from api.apps.auth import given_key, require_caller, sign_in_by
 from api.apps.job_json import job_json
 from api.apps.job_requests import FollowQuery, last_event_id
 from api.apps.jobs import jobs
 from api.apps.openapi.operation import Surface, describe, undescribed
 from api.apps.problems import Problem
-from api.apps.services import Services, services
-from api.db.services.account_service import KEY_PREFIX
+from api.apps.services import Services
 from api.db.services.job_changes import JobChanges
 from api.live.framing import Ending
 from api.live.sse import SseFraming
@@ -78,12 +77,7 @@ def _require_caller() -> None:
     if given_key() or not request.args.get("token"):
         require_caller()
     else:
-        _sign_in_by(request.args["token"])
-
-
-def _sign_in_by(key: str) -> None:
-    known = services().accounts if key.startswith(KEY_PREFIX) else services().sessions
-    g.caller = known.caller_of(key)
+        sign_in_by(request.args["token"])
 
 
 @bp.get("/jobs/<job_id>/events")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 from flask import request
 from pydantic import ConfigDict, Field, ValidationError
 
+from api.apps.characters import unwritable_place
 from api.apps.dataset_fields import ChunkMethod
 from api.apps.parser_config import ParserConfig
 from api.apps.problems import FieldError, Problem, wrong_fields
@@ -160,6 +161,9 @@ def _parser_config() -> dict[str, Any] | None:
         given = json.loads(text)
     except (ValueError, RecursionError) as exc:
         raise _Wrong(FieldError("parser_config", "is no JSON, or nested too deep")) from exc
+    place = unwritable_place(given)
+    if place is not None:
+        raise _Wrong(FieldError(".".join(filter(None, ("parser_config", shown(place)))), "has half a surrogate pair"))
     try:
         return ParserConfig.model_validate(given).given() or None
     except ValidationError as exc:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint, Response, jsonify
-from werkzeug.exceptions import MethodNotAllowed
 
 from api.apps import problems
 from api.apps.access import acting_in, tenant_of_document, usable, usable_all
@@ -16,7 +15,7 @@ from api.apps.auth import caller, require_caller
 from api.apps.job_json import job_json
 from api.apps.job_requests import JobFields, JobForm, ListJobs, job_filter, job_form
 from api.apps.once import once
-from api.apps.openapi.operation import Surface, describe, undescribed
+from api.apps.openapi.operation import Surface, describe
 from api.apps.services import services
 from api.apps.shapes.jobs import Job, JobPage, Pool
 from api.db.services.account_service import Caller
@@ -31,7 +30,6 @@ problems.register(bp)
 
 _TAG = "Jobs"
 _PROBLEM = Surface.PROBLEM
-_NO_METHOD = "the address has no such method: 405, as a problem"
 
 
 def jobs() -> JobService:
@@ -126,15 +124,3 @@ def _executor_json(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     """Counts only: what is in work is its tenants' own."""
     counts = {key: int(said.get(key, 0)) for key in ("slots", "slots_used", "parsers", "done", "failed", "retried")}
     return {"name": name, **counts, "is_draining": bool(said.get("draining", False))}
-
-
-@bp.route("/jobs", methods=["PUT", "PATCH", "DELETE"])
-@undescribed(_NO_METHOD)
-def refuse_for_all() -> Response:
-    raise MethodNotAllowed(["GET", "POST"])
-
-
-@bp.route("/jobs/<job_id>", methods=["POST", "PUT", "PATCH"])
-@undescribed(_NO_METHOD)
-def refuse_for_one(job_id: str) -> Response:
-    raise MethodNotAllowed(["GET", "DELETE"])

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from flask import Blueprint, Flask, Response, g, jsonify, request
-from werkzeug.exceptions import HTTPException
+from flask import Blueprint, Flask, Response, current_app, g, jsonify, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.http import HTTP_STATUS_CODES
 
-from api.apps.envelope import ApiError
+from api.apps.envelope import ApiError, http_answer
+from api.apps.openapi.operation import Surface, operation_of
 from common import errors
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,19 @@ def register(blueprint: Blueprint) -> None:
 def register_in_envelope(app: Flask) -> None:
     """For checks that stand before all routes: those which speak RAGFlow's envelope refuse in it, with the status."""
     app.register_error_handler(Problem, _in_envelope)
+    app.register_error_handler(MethodNotAllowed, _no_method)
+
+
+def _no_method(error: MethodNotAllowed) -> Response:
+    """A wrong method comes to no route, and so to no blueprint: those which the address has tell its shape."""
+    adapter = current_app.create_url_adapter(request)
+    assert adapter is not None
+    for method in error.valid_methods or ():
+        rule, _ = adapter.match(method=method, return_rule=True)
+        operation = operation_of(current_app.view_functions[rule.endpoint])
+        if operation is not None:
+            return _http(error) if operation.surface is Surface.PROBLEM else http_answer(error)
+    return http_answer(error)
 
 
 def _in_envelope(problem: Problem) -> Response:

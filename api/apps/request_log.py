@@ -17,7 +17,7 @@ from common.ids import is_id, new_token
 
 log = logging.getLogger("pagemill.access")
 
-_ALLOWED_HEADERS = "Authorization, Content-Type, X-Request-Id, Idempotency-Key, Last-Event-ID"
+_ALLOWED_HEADERS = "*, Authorization, Content-Type, X-Request-Id, Idempotency-Key, Last-Event-ID"
 _EXPOSED_HEADERS = "X-Request-Id, Authorization, Location, Retry-After"
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import BadRequest
 
+from api.apps.characters import unwritable_place
 from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
 from api.apps.openapi.operation import current_operation
 from api.apps.sizes import max_json_bytes, max_page_size, require_count, require_sizes
@@ -55,6 +56,7 @@ def schema_body(model: type[M]) -> M:
     if not isinstance(payload, dict):
         raise ApiError(ARGUMENT, f"Invalid request payload: expected object, got {type(payload).__name__}")
     require_sizes(payload)
+    _require_writable(payload)
     return _validated(model, payload)
 
 
@@ -159,6 +161,13 @@ def _json() -> Any:
         return json.loads(request.get_data(), parse_constant=_no_constant)
     except (ValueError, RecursionError) as exc:
         raise BadRequest("the body is no JSON, or nested too deep") from exc
+
+
+def _require_writable(payload: Mapping[str, Any]) -> None:
+    place = unwritable_place(payload)
+    if place is not None:
+        text = "Input should be a valid string: half a surrogate pair is no character"
+        raise ApiError(ARGUMENT, f"Field: <{shown(place)}> - Message: <{text}>")
 
 
 def _no_constant(name: str) -> Any:

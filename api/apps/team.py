@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 from flask import Blueprint, Response, jsonify
 from pydantic import Field
-from werkzeug.exceptions import MethodNotAllowed
 
 from api.apps import problems
 from api.apps.auth import caller, require_caller
-from api.apps.openapi.operation import Surface, describe, undescribed
+from api.apps.openapi.operation import Surface, describe
 from api.apps.parser_config import Strict
 from api.apps.problem_bodies import problem_body
 from api.apps.services import services
@@ -27,7 +26,6 @@ problems.register(bp)
 
 _TAG = "Team"
 _PROBLEM = Surface.PROBLEM
-_NO_METHOD = "the address has no such method: 405, as a problem"
 
 
 class AddMember(Strict):
@@ -90,12 +88,6 @@ def memberships() -> Response:
 def leave(tenant_id: str) -> tuple[str, int]:
     services().team.remove(tenant_id, caller().user_id)
     return "", HTTPStatus.NO_CONTENT
-
-
-@bp.route("/team/members", methods=["PUT", "PATCH", "DELETE"])
-@undescribed(_NO_METHOD)
-def refuse_for_all() -> Response:
-    raise MethodNotAllowed(["GET", "POST"])
 
 
 def _member_json(one: Member) -> dict[str, Any]:

@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Blueprint, Response, jsonify
-from werkzeug.exceptions import MethodNotAllowed
 
 from api.apps import problems
 from api.apps.auth import caller, require_caller
-from api.apps.openapi.operation import Surface, describe, undescribed
+from api.apps.openapi.operation import Surface, describe
 from api.apps.requests import Paged, page_number, page_size
 from api.apps.services import services
 from api.apps.shapes.jobs import Delivery, DeliveryPage, NewWebhook, Webhooks
@@ -25,7 +24,6 @@ problems.register(bp)
 
 _TAG = "Webhooks"
 _PROBLEM = Surface.PROBLEM
-_NO_METHOD = "the address has no such method: 405, as a problem"
 
 
 @bp.post("/webhooks")
@@ -82,18 +80,6 @@ def deliveries(webhook_id: str) -> Response:
 def redeliver(webhook_id: str, delivery_id: str) -> tuple[Response, int]:
     services().webhooks.get(caller().tenant_id, webhook_id)
     return jsonify(_delivery_json(services().webhook_deliveries.redeliver(webhook_id, delivery_id))), 202
-
-
-@bp.route("/webhooks", methods=["PUT", "PATCH", "DELETE"])
-@undescribed(_NO_METHOD)
-def refuse_for_all() -> Response:
-    raise MethodNotAllowed(["GET", "POST"])
-
-
-@bp.route("/webhooks/<webhook_id>", methods=["POST", "PUT", "PATCH"])
-@undescribed(_NO_METHOD)
-def refuse_for_one(webhook_id: str) -> Response:
-    raise MethodNotAllowed(["GET", "DELETE"])
 
 
 def _webhook_json(webhook: Webhook) -> dict[str, Any]:

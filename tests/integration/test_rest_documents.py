@@ -294,7 +294,7 @@ def test_list_refusals(world: RestWorld) -> None:
     for query in ("id=" + "0" * 32, "name=none.txt"):
         code, message = world.refused("GET", f"{path}?{query}")
         assert code == 102 and "don't own the document" in message
-    assert world.refused("GET", f"{path}?create_time_from=x")[0] == 101
+    assert world.refused("GET", f"{path}?create_time_from=x")[0] == 100
     assert world.call("GET", f"{path}?run=x").get_json()["data"] is None
 
 

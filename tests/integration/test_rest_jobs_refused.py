@@ -107,7 +107,7 @@ def test_requests_without_a_key_and_of_other_kinds(world: RestWorld) -> None:
         assert answer.headers["WWW-Authenticate"] == "Bearer"
     answer = world.call("PUT", "/jobs")
     problem(answer, 405, "method_not_allowed")
-    assert set(answer.headers["Allow"].split(", ")) == {"GET", "POST"}
+    assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}
     problem(world.call("POST", "/jobs/x"), 405, "method_not_allowed")
     problem(world.client.get("/ws/jobs/x"), 426, "upgrade_required")
     answer = world.client.head(f"/api/v1/jobs/{begun(world)}/events", headers={"Authorization": f"Bearer {world.key}"})

@@ -11,11 +11,17 @@ _REF = "#/components/schemas/{model}"
 Schema = dict[str, Any]
 
 
-class _WithoutTitles(GenerateJsonSchema):
-    """A field's title would only be its name in another spelling."""
+class _Written(GenerateJsonSchema):
+    """A field's title would only be its name in another spelling; a default that may not be sent is none."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+    def default_schema(self, schema: Any) -> Schema:
+        made = super().default_schema(schema)
+        if made.get("default") == "" and made.get("minLength"):
+            del made["default"]
+        return made
 
 
 class Schemas:
@@ -27,7 +33,7 @@ class Schemas:
 
     def of(self, kind: Any) -> Schema:
         """The schema of a type, as a reference where it is a model."""
-        made = TypeAdapter(kind).json_schema(ref_template=_REF, schema_generator=_WithoutTitles)
+        made = TypeAdapter(kind).json_schema(ref_template=_REF, schema_generator=_Written)
         for name, schema in made.pop("$defs", {}).items():
             self._keep(name, schema)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -37,7 +43,7 @@ class Schemas:
 
     def fields(self, model: type[BaseModel]) -> list[tuple[str, Schema, bool]]:
         """(name, schema, whether it must be there) of each field, for a query string."""
-        made = model.model_json_schema(ref_template=_REF, schema_generator=_WithoutTitles)
+        made = model.model_json_schema(ref_template=_REF, schema_generator=_Written)
         for name, schema in made.pop("$defs", {}).items():
             self._keep(name, schema)
         required = set(made.get("required", ()))

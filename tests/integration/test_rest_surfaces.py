@@ -1,0 +1,121 @@
+"""What a client's author meets at the edges: every address has one shape of error, whatever the method; text that is
+none is refused by name; ids and times in the spellings that RAGFlow takes."""
+
+from __future__ import annotations
+
+import json
+import socket
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.apps import job_events
+from api.apps.openapi.document import api_routes
+from api.apps.openapi.operation import Surface, operation_of
+from common.settings import ServerSettings
+from tests.rest_world import RestWorld, rest_world
+
+HALF_A_PAIR = json.loads('"\\ud800"')
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestWorld]:
+    with rest_world(tmp_path_factory.mktemp("surfaces")) as made:
+        yield made
+
+
+def sent(body: dict[str, Any]) -> dict[str, str]:
+    """As plain ASCII, in which half a pair can be written."""
+    return {"data": json.dumps(body), "content_type": "application/json"}
+
+
+def test_a_wrong_method_is_refused_in_the_shape_of_its_address(world: RestWorld) -> None:
+    app, asked = world.client.application, 0
+    for _, rule in api_routes(app):
+        operation = operation_of(app.view_functions[rule.endpoint])
+        if operation is None:
+            continue
+        path = rule.rule.replace("<int:page>", "1").replace("<", "").replace(">", "")
+        got = world.client.open(path, method="PROPFIND", headers={"Authorization": world.key})
+        told = got.get_json()
+        if operation.surface is Surface.PROBLEM:
+            assert (got.status_code, told["code"]) == (405, "method_not_allowed"), (rule.rule, told)
+            assert got.content_type == "application/problem+json" and got.headers["Allow"], rule.rule
+        else:
+            assert (got.status_code, told["code"]) == (200, 100), (rule.rule, told)
+            assert "<MethodNotAllowed '405:" in told["message"]
+        asked += 1
+    assert asked > 140
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field"),
+    [
+        ("POST", "/datasets", {"name": "n", "parser_config": {"ext": {"a": [HALF_A_PAIR]}}}, "parser_config.ext.a.0"),
+        ("POST", "/datasets", {"name": "n", "parser_config": {"ext": {HALF_A_PAIR: 1}}}, "parser_config.ext"),
+        ("DELETE", "/datasets/{dataset}/documents", {"ids": [HALF_A_PAIR]}, "ids.0"),
+        ("PUT", "/datasets/{dataset}/metadata/config", {"metadata": [{"key": HALF_A_PAIR}]}, "metadata.0.key"),
+    ],
+)
+def test_half_a_surrogate_pair_is_refused_by_name(
+    world: RestWorld, method: str, path: str, body: dict[str, Any], field: str
+) -> None:
+    code, message = world.refused(method, path.format(dataset=world.dataset()), **sent(body))
+    assert (code, f"Field: <{field}>" in message) == (101, True), message
+
+
+def test_half_a_surrogate_pair_in_the_config_of_a_document_or_a_job(world: RestWorld) -> None:
+    dataset_id = world.dataset()
+    document_id = world.document(dataset_id)
+    config = {"ext": {"a": HALF_A_PAIR}}
+    path = f"/datasets/{dataset_id}/documents/{document_id}"
+    code, message = world.refused("PUT", path, **sent({"parser_config": config}))
+    assert (code, "ext.a" in message) == (102, True), message
+    with (Path(__file__)).open("rb") as file:
+        form = {"file": (file, "a.txt"), "parser_config": json.dumps(config)}
+        got = world.call("POST", "/jobs", data=form, content_type="multipart/form-data")
+    assert got.status_code == 422
+    assert got.get_json()["errors"][0]["field"] == "parser_config.ext.a"
+
+
+def test_a_dataset_is_changed_by_its_id_with_dashes_too(world: RestWorld) -> None:
+    dataset_id = world.dataset()
+    changed = world.ok("PUT", f"/datasets/{uuid.UUID(dataset_id)}", json={"description": "dashed"})
+    assert (changed["id"], changed["description"]) == (dataset_id, "dashed")
+
+
+def test_a_time_that_is_no_number_is_told_with_code_100(world: RestWorld) -> None:
+    query = {"create_time_from": "yesterday"}
+    code, message = world.refused("GET", f"/datasets/{world.dataset()}/documents", query_string=query)
+    assert (code, "create_time_from" in message) == (100, True)
+
+
+def test_the_description_gives_no_default_that_would_be_refused(world: RestWorld) -> None:
+    document = world.client.get("/api/v1/openapi.json").get_json()
+    for name, schema in document["components"]["schemas"].items():
+        for key, field in schema.get("properties", {}).items():
+            if field.get("type") == "string" and "default" in field:
+                assert len(field["default"]) >= field.get("minLength", 0), (name, key)
+
+
+def test_a_wrong_key_in_the_address_of_a_socket_counts(tmp_path: Path) -> None:
+    with rest_world(tmp_path, ServerSettings(failed_logins_per_minute=3)) as world:
+        upgrade = {
+            "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "eA==", "Sec-WebSocket-Version": "13",
+        }  # fmt: skip
+        for n in range(3):
+            ours, theirs = socket.socketpair()
+            with ours, theirs, pytest.raises(StopIteration):  # the connection was handed over
+                environ = {"gunicorn.socket": theirs}
+                world.client.get(
+                    f"/ws/jobs/{'0' * 32}?token=wrong{n}",
+                    headers=upgrade,
+                    environ_base=environ,
+                    base_url="ws://localhost",
+                )
+        got = world.client.get("/api/v1/datasets", headers={"Authorization": "ragflow-wrong"})
+        assert got.status_code == 429
+        job_events.close(world.client.application)

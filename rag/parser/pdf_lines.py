@@ -14,7 +14,7 @@ from rag.parser.layout import Line, Span, clamp
 from rag.parser.pdf_fonts import BOLD, MONO, font_style
 from rag.parser.pdf_frame import Frame, Rect
 from rag.parser.pdf_letters import has_odd_letters, plain_letters
-from rag.parser.pdf_measure import MIN_GAP, Measures, measurer
+from rag.parser.pdf_measure import MIN_GAP, Measures, measurer, text_at_once
 from rag.parser.pdf_places import Places
 from rag.parser.pdf_spans import SpanReader
 from rag.parser.text import clean
@@ -39,6 +39,8 @@ _text = ctypes.create_string_buffer(1 << 16)
 
 def read_text(textpage: native.Handle) -> str:
     """The text of the page, as pdfium gives it."""
+    if (text := text_at_once(textpage, MAX_CHARS)) is not None:
+        return text
     count = min(native.count_chars(textpage), MAX_CHARS)
     if count <= 0:
         return ""

@@ -40,6 +40,8 @@ _MARK = re.compile(
     r"(?:[\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1\u2013\u2014\u00b7*-]|\(?\w{1,3}[.)]|\[\w+\])$"
 )
 _LISTED = re.compile(r"(?:[\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1]|\[\w+\])$")
+# An entry of an index.
+_ENTRY = re.compile(r"\D.*,\s*[\divx]+(?:[\s,\u2013-]+[\divx]+)*,?$")
 _SECTION = re.compile(r"\d+(?:\.\d+)*\.?$")
 
 
@@ -48,7 +50,7 @@ def table_of(run: Sequence[Row], page: int, letters: Letters | None) -> Line | N
 
     Doubtful cases are left as text: prose in columns must not become a table."""
     # Columns of prose and lists of contents end here, before their words are asked for their places.
-    if _is_prose(run) or _has_leaders(run):
+    if _is_prose(run) or _has_leaders(run) or _is_index(run):
         return None
     gap = _MIN_GAP * median([row.size for row in run])
     words: list[list[Part]] = []
@@ -110,6 +112,12 @@ def _may_wrap(run: Sequence[Row]) -> bool:
 def _has_leaders(run: Sequence[Row]) -> bool:
     """Whether dots lead from one part to another in a third of the rows."""
     return 3 * len([row for row in run if any(has_leaders(line.text) for line in row.lines)]) >= len(run)
+
+
+def _is_index(run: Sequence[Row]) -> bool:
+    """Whether most texts end with the numbers of pages behind a comma."""
+    texts = [part.text for row in run for part in row.parts]
+    return 2 * len([text for text in texts if _ENTRY.match(text)]) > len(texts)
 
 
 def _columns(parts: Sequence[Part], gap: float) -> list[tuple[float, float]]:

@@ -111,3 +111,17 @@ def test_two_columns_of_an_index_are_no_table(tmp_path: Path) -> None:
     blocks = _read(write_placed(tmp_path / "a.pdf", [[*column(left), *column(right, x=330)]]))
     assert not any(block.table for block in blocks)
     assert " ".join(block.text for block in blocks) == " ".join([*left, *right])
+
+
+def test_dots_that_lead_to_several_numbers_are_of_a_table(tmp_path: Path) -> None:
+    names = ["Robbery", "Arson", "Fraud", "Gambling", "Vagrancy", "Runaways"]
+    placed = []
+    for row, name in enumerate(names):
+        y = 200 + 12 * row
+        dots = " ." * int((150 - width_of(name)) / width_of(" ."))
+        numbers = [f"{100 * row + 10 * n + 1}.{n}" for n in range(4)]
+        placed += [Placed(72, y, name + dots), *(Placed(260 + 60 * n, y, text) for n, text in enumerate(numbers))]
+    (table,) = [block.table for block in _read(write_placed(tmp_path / "a.pdf", [placed]))]
+    assert table is not None
+    assert [row[0].text for row in table.rows] == names
+    assert [cell.text for cell in table.rows[1]] == ["Arson", "101.0", "111.1", "121.2", "131.3"]

@@ -381,5 +381,5 @@ async def test_an_error_does_not_name_a_stored_file_by_its_hash(tmp_path: Path) 
     profile = registry.profile(path, path.name, ReadOptions(password="sesame"))
     stored = path.rename(tmp_path / ("0" * 64))
     async with ParserPool(config()) as pool:
-        with pytest.raises(EncryptedFile, match="^the file is encrypted, and the password given for it is wrong$"):
+        with pytest.raises(EncryptedFile, match=r"^the file is encrypted, and the password given for it is wrong$"):
             await pool.parse(stored, ParseJob(profile, 0, 1, ChunkSettings(), ReadOptions(password="guess")), ignore)

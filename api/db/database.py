@@ -23,7 +23,7 @@ import peewee
 from peewee import Database, MySQLDatabase, SqliteDatabase
 
 from api.db.models import MODELS, database_proxy
-from api.db.wal_checkpoint import Checkpointer
+from api.db.wal_checkpoint import LARGEST_FILE_BYTES, Checkpointer
 from common.errors import RowsUnavailable, SettingsError
 from common.turns import stepping_aside
 
@@ -231,6 +231,7 @@ def _sqlite(path: Path) -> Database:
         # Threads read the same pages without a copy for each of them.
         "mmap_size": _MMAP_BYTES,
         "wal_autocheckpoint": 0,  # by the Checkpointer
+        "journal_size_limit": LARGEST_FILE_BYTES,
     }
     return SqliteDatabase(str(path), pragmas=pragmas, timeout=30)
 

@@ -107,7 +107,7 @@ class LineReader:
 
     def read_all(self, text: str) -> list[Line] | None:
         """The lines of the page's text; None where they have to be read one by one."""
-        found = self._measure.lines(text, MAX_LINES, self.made) if self._is_plain else None
+        found = self._measure.lines(text, MAX_LINES, self.made) if self._is_plain and not self._may_lack_ink else None
         if found is None:
             return None
         lines, self.rects = found

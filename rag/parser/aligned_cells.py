@@ -11,6 +11,7 @@ from statistics import median, mode
 from string import digits
 
 from rag.parser.blocks import Cell
+from rag.parser.centred_cells import with_centred_cells
 from rag.parser.layout import Line
 from rag.parser.line_joins import has_leaders, without_leaders
 from rag.parser.pdf_rows import MIN_ROWS
@@ -73,6 +74,7 @@ def table_of(run: Sequence[Row], page: int, letters: Letters | None) -> Line | N
     cells = [_cells(row, columns) for row in words]
     if header_spans:
         cells[0] = _cells(run[0].parts, columns)
+    run, cells = with_centred_cells(run, cells)
     body = cells[1:] if header_spans else cells
     starts = row_starts(run, cells, columns)
     if len(starts) < (MIN_ROWS if len(columns) == 2 else 2):

@@ -12,6 +12,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from rag.parser.beside import find_bands
+from rag.parser.drop_caps import with_drop_caps
 from rag.parser.formulas import with_formulas
 from rag.parser.page_lines import MAX_PAGE, Line, Page, Span, clamp, remembered
 from rag.parser.strands import by_cuts, in_strands, with_edges_in_place
@@ -27,20 +28,26 @@ _MIN_FILLED = 0.55
 # Letters as high, against the page, across one that has lines of text are no text of it.
 _WATERMARK = 0.15
 _MIN_TEXT_LINES = 10
+# Of the width of the text, a rule that parts what is above it from what is below.
+_ACROSS = 0.9
 # Of three columns: lines across a gutter, against those in the shortest column.
 _MAX_ACROSS = 0.5
 
 
+# Of a page: from where to where, and how far down.
+Rule = tuple[float, float, float]
+
+
 def order(page: Page) -> list[Line]:
     """The lines as a person reads them: down one column, then the next."""
-    lines, marks = _without_watermarks(page, with_formulas(page.lines))
-    return [*_in_order(lines, page.items), *marks]
+    lines, marks = _without_watermarks(page, with_drop_caps(with_formulas(page.lines)))
+    return [*_in_order(lines, page.items, page.rules), *marks]
 
 
-def _in_order(lines: tuple[Line, ...], items: Sequence[Line]) -> list[Line]:
+def _in_order(lines: tuple[Line, ...], items: Sequence[Line], rules: Sequence[Rule]) -> list[Line]:
     gutters = find_gutters(lines)
     if gutters:
-        return _by_columns((*lines, *items), gutters)
+        return _by_sections((*lines, *items), gutters, rules)
     rises = [at for at, (before, after) in enumerate(pairwise(lines), start=1) if after.base < before.base - 1]
     # A file's own order is better than any sorting (side notes, tables), unless it plainly jumps about.
     if not rises:
@@ -160,6 +167,30 @@ def _emptiest(spans: Sequence[Span], near: float, far: float) -> float:
                 best_start, best_length = start, position - start
             start = position + 1
     return near + best_start + best_length / 2
+
+
+def _by_sections(lines: Sequence[Line], gutters: Sequence[float], rules: Sequence[Rule]) -> list[Line]:
+    """By columns, above each rule across all of the text and then below it, if there are columns on both sides: the
+    articles of a newspaper do not go on beyond it."""
+    left, right = min([line.left for line in lines]), max([line.right for line in lines])
+    most = _ACROSS * (right - left)
+    across = sorted([at for start, end, at in rules if min(end, right) - max(start, left) >= most])
+    ordered: list[Line] = []
+    rest = lines
+    for at in across:
+        above, below = [line for line in rest if line.base <= at], [line for line in rest if line.base > at]
+        if all(_has_columns(part, gutters) for part in (above, below)):
+            ordered += _by_columns(above, gutters)
+            rest = below
+    return [*ordered, *_by_columns(rest, gutters)]
+
+
+def _has_columns(lines: Sequence[Line], gutters: Sequence[float]) -> bool:
+    """Whether lines of text stand on both sides of a gutter."""
+    parts = [part for line in lines for part in split_at(line, gutters)]
+    before = [part for part in parts if part.right <= gutters[-1]]
+    behind = [part for part in parts if part.left >= gutters[0]]
+    return min(len(before), len(behind)) >= _MIN_COLUMN_LINES
 
 
 def _by_columns(lines: Sequence[Line], gutters: Sequence[float]) -> list[Line]:

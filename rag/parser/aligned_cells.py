@@ -75,6 +75,8 @@ def table_of(run: Sequence[Row], page: int, letters: Letters | None) -> Line | N
     if header_spans:
         cells[0] = _cells(run[0].parts, columns)
     run, cells = with_centred_cells(run, cells)
+    if len(run) < MIN_ROWS:
+        return None
     body = cells[1:] if header_spans else cells
     starts = row_starts(run, cells, columns)
     if len(starts) < (MIN_ROWS if len(columns) == 2 else 2):

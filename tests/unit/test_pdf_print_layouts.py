@@ -85,3 +85,12 @@ def test_cells_in_the_middle_of_their_rows_height(tmp_path: Path) -> None:
     found = [[cell.text for cell in row] for row in table.rows]
     knife = ["1", "Planing knife of hard steel with two spare bolts", "4", "48.50"]
     assert found == [list(head), knife, *map(list, rows)]
+
+
+def test_three_lines_that_are_one_row_are_no_table(tmp_path: Path) -> None:
+    row = [Placed(72, 125, "1"), Placed(330, 125, "4"), Placed(420, 125, "48.50")]
+    around = [Placed(120, 117, "Planing knife"), Placed(220, 117, "of steel")]
+    around += [Placed(120, 133, "with two"), Placed(220, 133, "spare bolts")]
+    blocks = _read(write_placed(tmp_path / "row.pdf", [[*row, *around]]))
+    assert not [block for block in blocks if block.table is not None]
+    assert {"1", "4", "48.50", "knife", "bolts"} <= set(" ".join(block.text for block in blocks).split())

@@ -81,7 +81,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Pagemill needs Python 3.11 or newer; name one with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: requirements/run.txt requirements/model.txt pyproject.toml setup.py rag/parser/pdf_sweep.c rag/flow/word_counts.c | $(VENV)/bin/python
+$(VENV)/.installed: requirements/run.txt requirements/model.txt pyproject.toml setup.py $(wildcard rag/*/*.c) | $(VENV)/bin/python
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/run.txt
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/python tools/fetch_model.py

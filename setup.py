@@ -8,6 +8,7 @@ _EXACT = ["-O2", "-ffp-contract=off"]
 setup(
     ext_modules=[
         Extension("rag.parser._pdf_sweep", ["rag/parser/pdf_sweep.c"], extra_compile_args=_EXACT, optional=True),
+        Extension("rag.parser._line_runs", ["rag/parser/line_runs.c"], extra_compile_args=_EXACT, optional=True),
         Extension("rag.flow._word_counts", ["rag/flow/word_counts.c"], extra_compile_args=_EXACT, optional=True),
     ]
 )

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _AUTOGROUP = Path("/proc/self/autogroup")
 _LOAD = Path("/proc/loadavg")
 
@@ -27,6 +28,16 @@ def die_with_parent(signum: signal.Signals, parent_pid: int) -> None:
             raise OSError(error, f"prctl: {os.strerror(error)}")
     if os.getppid() != parent_pid:
         raise ProcessLookupError(f"the parent process {parent_pid} is gone")
+
+
+def leave_network() -> bool:
+    """Have this process, and all that it starts, reach no other: not even by this machine's own addresses.
+
+    False where the kernel does not let it: it is Linux's own, and may be kept from who is not root."""
+    if sys.platform != "linux":
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    return any(libc.unshare(flags) == 0 for flags in (_CLONE_NEWNET, _CLONE_NEWUSER | _CLONE_NEWNET))
 
 
 def stand_back(nice: int) -> None:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -23,7 +24,7 @@ import peewee
 from peewee import Database, MySQLDatabase, SqliteDatabase
 
 from api.db.models import MODELS, database_proxy
-from api.db.wal_checkpoint import Checkpointer
+from api.db.wal_checkpoint import LARGEST_FILE_BYTES, Checkpointer
 from common.errors import RowsUnavailable, SettingsError
 from common.turns import stepping_aside
 
@@ -121,6 +122,15 @@ class Rows:
         found: bool = self._local.is_in_doubt
         return found
 
+    def before_commit(self, key: str, callback: Callable[[], None]) -> None:
+        """Call back at the end of this thread's transaction, or at once where there is none: for rows that many want
+        to change, so that each is locked as late as can be, and in order of `key`, so that two transactions never wait
+        for each other in a circle. What it raises rolls the transaction back."""
+        if self.db.in_transaction():
+            self._local.last_changes.append((key, callback))
+        else:
+            callback()
+
     def after_commit(self, callback: Callable[[], None]) -> None:
         """Call back once this thread's transaction has committed, or at once where there is none. A transaction that
         fails forgets its callbacks."""
@@ -155,7 +165,7 @@ class Rows:
             self.db.close()
 
     def _write_once(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-        self._local.callbacks = []
+        self._local.callbacks, self._local.last_changes = [], []
         if self._checkpointer is None:
             with self.db.atomic():
                 return self._up_to_commit(fn, *args, **kwargs)
@@ -166,6 +176,8 @@ class Rows:
 
     def _up_to_commit(self, fn: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         result = fn(*args, **kwargs)
+        for _, change in sorted(self._local.last_changes, key=itemgetter(0)):
+            change()
         self._local.is_in_doubt = True
         return result
 
@@ -231,6 +243,7 @@ def _sqlite(path: Path) -> Database:
         # Threads read the same pages without a copy for each of them.
         "mmap_size": _MMAP_BYTES,
         "wal_autocheckpoint": 0,  # by the Checkpointer
+        "journal_size_limit": LARGEST_FILE_BYTES,
     }
     return SqliteDatabase(str(path), pragmas=pragmas, timeout=30)
 

@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+import msgspec
+
 from rag.flow.parts import Part
 from rag.flow.tables import row_values, table_parts
 from rag.flow.tokens import Scale
 from rag.parser.blocks import Block, BlockKind, Cell, PlacedLine, Table
 
 _TAG_NAMES = ("tag", "tags", "label", "labels", "\u6807\u7b7e")
+_SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
+_MIN_SENTENCE_WORDS = 6
 _TAG_BORDERS = re.compile(r"[,;|\n\uff0c\uff1b\u3001]")
 
 
@@ -31,9 +35,13 @@ def tag_parts(blocks: Sequence[Block], limit: int) -> Iterator[Part]:
         if not is_row:
             yield Part(list(members))
             continue
-        for block in members:
-            if block.table is not None:
-                yield from (part._replace(limit=limit) for part in _tagged(block, block.table))
+        for number, block in enumerate(members):
+            if block.table is None:
+                continue
+            if number == 0 and block.page == 1 and _has_row_in_header(block.table):
+                whole = msgspec.structs.replace(block.table, rows=block.table.rows[:1], header_rows=0)
+                yield from (part._replace(limit=limit) for part in _tagged(block, whole))
+            yield from (part._replace(limit=limit) for part in _tagged(block, block.table))
 
 
 def html_row_parts(blocks: Sequence[Block], limit: int, scale: Scale) -> Iterator[Part]:
@@ -92,6 +100,15 @@ def _tagged(block: Block, table: Table) -> Iterator[Part]:
             # A row of tags alone is still found by them.
             text = text if text.strip() else ", ".join(tags)
             yield Part([placed_row(block, table, row, text, BlockKind.PARAGRAPH)], tags=tags)
+
+
+def _has_row_in_header(table: Table) -> bool:
+    """Whether the first row of a sheet is a sentence and its tags, and no names of columns."""
+    if table.header_rows != 1 or len(table.rows[0]) != 2:
+        return False
+    content, tags = (cell.text.strip() for cell in table.rows[0])
+    is_sentence = content.endswith(_SENTENCE_ENDS) or len(content.split()) >= _MIN_SENTENCE_WORDS
+    return is_sentence and bool(tags) and tags.lower() not in _TAG_NAMES
 
 
 def _tags(text: str) -> tuple[str, ...]:

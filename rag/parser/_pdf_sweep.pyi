@@ -6,6 +6,7 @@ from rag.parser.pdf_measure import Made, Measures
 def bind(
     addresses: tuple[int, ...], style_of: Callable[[bytes, int], int], line: type[Line], span: type[Span], /
 ) -> None: ...
+def text(textpage: int, most: int, /) -> str: ...
 
 class Measure:
     def __init__(

@@ -12,7 +12,7 @@ from string import digits
 
 from rag.parser.blocks import Cell
 from rag.parser.layout import Line
-from rag.parser.line_joins import has_leaders
+from rag.parser.line_joins import has_leaders, without_leaders
 from rag.parser.pdf_rows import MIN_ROWS
 from rag.parser.pdf_tables import Letters, Piece, box_of, cell_text, is_number, to_item
 from rag.parser.row_parts import Part, Row, words_of
@@ -35,11 +35,15 @@ _MIN_NUMBERS = 0.4
 # Of the lines of a table whose cells take several, those that have as many parts.
 _MAX_ALIKE = 0.8
 _MIN_WITH_DIGITS = 0.2
+# Of an entry of a list of contents: its number, its title, its page.
+_MAX_CONTENTS_PARTS = 3
 _DIGIT = re.compile(r"\d")
 _MARK = re.compile(
     r"(?:[\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1\u2013\u2014\u00b7*-]|\(?\w{1,3}[.)]|\[\w+\])$"
 )
 _LISTED = re.compile(r"(?:[\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u25a0\u25a1]|\[\w+\])$")
+# An entry of an index.
+_ENTRY = re.compile(r"\D.*,\s*[\divx]+(?:[\s,\u2013-]+[\divx]+)*,?$")
 _SECTION = re.compile(r"\d+(?:\.\d+)*\.?$")
 
 
@@ -48,7 +52,7 @@ def table_of(run: Sequence[Row], page: int, letters: Letters | None) -> Line | N
 
     Doubtful cases are left as text: prose in columns must not become a table."""
     # Columns of prose and lists of contents end here, before their words are asked for their places.
-    if _is_prose(run) or _has_leaders(run):
+    if _is_prose(run) or _has_leaders(run) or _is_index(run):
         return None
     gap = _MIN_GAP * median([row.size for row in run])
     words: list[list[Part]] = []
@@ -108,8 +112,18 @@ def _may_wrap(run: Sequence[Row]) -> bool:
 
 
 def _has_leaders(run: Sequence[Row]) -> bool:
-    """Whether dots lead from one part to another in a third of the rows."""
-    return 3 * len([row for row in run if any(has_leaders(line.text) for line in row.lines)]) >= len(run)
+    """Whether dots lead to one other part in a third of the rows, as in a list of contents; those that lead to several
+    are of a table."""
+    leading = [
+        row for row in run if row.count <= _MAX_CONTENTS_PARTS and any(has_leaders(line.text) for line in row.lines)
+    ]
+    return 3 * len(leading) >= len(run)
+
+
+def _is_index(run: Sequence[Row]) -> bool:
+    """Whether most texts end with the numbers of pages behind a comma."""
+    texts = [part.text for row in run for part in row.parts]
+    return 2 * len([text for text in texts if _ENTRY.match(text)]) > len(texts)
 
 
 def _columns(parts: Sequence[Part], gap: float) -> list[tuple[float, float]]:
@@ -244,7 +258,7 @@ def _row_cells(cells: Cells, columns: Sequence[tuple[float, float]]) -> list[Cel
             reach = max([part.right for part in parts])
             while covered < len(columns) and columns[covered][0] < reach - _NEAR and covered not in cells:
                 covered += 1
-        row.append(Cell(_text(parts), covered - number))
+        row.append(Cell(without_leaders(_text(parts)), covered - number))
     return row
 
 

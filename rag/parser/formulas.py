@@ -27,6 +27,7 @@ _MAX_LIMIT_WIDTH = 5.0
 # Larger against the other is a letter that starts a chapter, or a title beside a note.
 _MAX_RATIO = 2.2
 _INDEX_GAP = 0.12
+_MAX_WORD_GAP = 0.3
 # Points that part two stretches of a line at the least.
 _MIN_STRETCH_GAP = 8.0
 # Pieces that stand on one line are no formula by themselves.
@@ -35,6 +36,7 @@ _MAX_RISE = 0.8
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _MIN_PROSE_WORDS = 3
 _MAX_SIGN_CHARS = 12
+_CLOSING = frozenset(",;.:)]}")
 # What limits stand below.
 _OPERATOR = re.compile("(?:lim|max|min|sup|inf|[\u220f-\u2211\u222b-\u2233\u22c0-\u22c3])$")
 _TAG = re.compile(r"[.,;]?\s*\([\w.\u2032']{1,8}\)$")
@@ -98,8 +100,11 @@ class _Pieces:
         if shared < _MIN_SHARED * min(self.bottom - self.top, line.bottom - line.top):
             return self._has_limit(line, gap, shared) or self._has_row(line, gap, shared)
         rise = abs(line.base - main.base)
-        if len(self.lines) == 1 and rise <= _MIN_RISE * max(size, main.size):
-            return False
+        if rise <= _MIN_RISE * max(size, main.size):
+            if _is_next_word(self.lines[-1], line):
+                return True
+            if len(self.lines) == 1:
+                return False
         # The base of a line whose middle has no letter may be anywhere.
         return self._is_near(line, gap, min(rise, abs(line.bottom - main.bottom)))
 
@@ -174,6 +179,12 @@ class _Pieces:
         return (whole,)
 
 
+def _is_next_word(before: Line, line: Line) -> bool:
+    """Whether the two are one line of text, in which a raised sign made the file's reader start anew."""
+    is_alike = abs(line.size - before.size) <= _MIN_RISE * before.size and abs(line.base - before.base) < 1
+    return is_alike and 0 <= line.left - before.right <= _MAX_WORD_GAP * line.size
+
+
 def _has_words(line: Line) -> bool:
     return len(_WORD.findall(line.text)) >= _MIN_PROSE_WORDS
 
@@ -201,7 +212,7 @@ def _joined(lines: Sequence[Line]) -> tuple[str, list[int]]:
     """The text of the pieces, and where in it each starts. An index stands at its letter; else there is a space."""
     text, starts = lines[0].text, [0]
     for before, line in pairwise(lines):
-        text += ("-" if before.hyphened else "") + ("" if _is_index(before, line) else " ")
+        text += ("-" if before.hyphened else "") + ("" if _is_index(before, line) or line.text[0] in _CLOSING else " ")
         starts.append(len(text))
         text += line.text
     return text, starts

@@ -174,7 +174,10 @@ _CONTROLS = tuple(code for code in (*range(32), 127) if code not in b"\t\n\v\f\r
 
 
 def wide_encoding(head: bytes) -> str:
-    """UTF-16 without a byte order mark, known by the zero in every other byte; "" if it is not."""
+    """UTF-16 or UTF-32 without a byte order mark, known by the zeros in every other byte, or in three of four; "" if
+    it is neither."""
+    if wider := _wider_encoding(head[: len(head) // 4 * 4][:4096]):
+        return wider
     even, odd = head[0:4096:2], head[1:4096:2]
     if not odd:
         return ""
@@ -184,6 +187,18 @@ def wide_encoding(head: bytes) -> str:
     if even_zeros > 0.4 and odd_zeros < 0.05:
         return "utf-16-be"
     return ""
+
+
+def _wider_encoding(head: bytes) -> str:
+    quarters = [head[at::4] for at in range(4)]
+    if not head or any(quarters[3]) == any(quarters[0]):
+        return ""
+    encoding = "utf-32-be" if any(quarters[3]) else "utf-32-le"
+    try:
+        text = head.decode(encoding)
+    except UnicodeDecodeError:
+        return ""
+    return encoding if text.count("\x00") < 0.05 * len(text) else ""
 
 
 def _is_utf8(head: bytes) -> bool:

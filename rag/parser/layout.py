@@ -11,9 +11,10 @@ from statistics import median
 
 from msgspec.structs import replace
 
+from rag.parser.beside import find_bands
 from rag.parser.formulas import with_formulas
 from rag.parser.page_lines import MAX_PAGE, Line, Page, Span, clamp, remembered
-from rag.parser.strands import in_strands
+from rag.parser.strands import by_cuts, in_strands, with_edges_in_place
 
 # What most readers of pages need comes with their order.
 __all__ = ["MAX_PAGE", "Line", "Page", "Span", "clamp", "find_gutters", "order", "split_at"]
@@ -40,10 +41,13 @@ def _in_order(lines: tuple[Line, ...], items: Sequence[Line]) -> list[Line]:
     gutters = find_gutters(lines)
     if gutters:
         return _by_columns((*lines, *items), gutters)
-    rises = len([before for before, after in pairwise(lines) if after.base < before.base - 1])
+    rises = [at for at, (before, after) in enumerate(pairwise(lines), start=1) if after.base < before.base - 1]
     # A file's own order is better than any sorting (side notes, tables), unless it plainly jumps about.
-    if rises <= 0.3 * (len(lines) - 1):
-        return _with_items(in_strands(lines) if rises > 1 else lines, items)
+    if not rises:
+        return _with_items(lines, items)
+    if len(rises) <= 0.3 * (len(lines) - 1):
+        found = in_strands(lines) if len(rises) > 1 else lines
+        return _with_items(with_edges_in_place(lines, rises) if found is lines else found, items)
     return sorted((*lines, *items), key=_place)
 
 
@@ -162,8 +166,11 @@ def _by_columns(lines: Sequence[Line], gutters: Sequence[float]) -> list[Line]:
     """Lines across the columns part the page; between them one column comes after the other."""
     ordered: list[Line] = []
     columns: list[list[Line]] = [[] for _ in range(len(gutters) + 1)]
-    parts = [part for line in lines for part in split_at(line, gutters)]
-    for line in sorted(parts, key=_place):
+    parts = sorted([part for line in lines for part in split_at(line, gutters)], key=_place)
+    bands = find_bands(parts, gutters)
+    if bands:
+        return _around_bands(parts, gutters, bands)
+    for line in parts:
         # Columns that the line's edges are in: a gutter is left of what starts on it, and right of what ends on it.
         column = bisect_right(gutters, line.left)
         if column == len(gutters) or line.right <= gutters[column]:
@@ -175,6 +182,18 @@ def _by_columns(lines: Sequence[Line], gutters: Sequence[float]) -> list[Line]:
         ordered.append(line)
     for each in columns:
         ordered += each
+    return ordered
+
+
+def _around_bands(parts: Sequence[Line], gutters: Sequence[float], bands: Sequence[tuple[float, float]]) -> list[Line]:
+    """The same for a page where, between those heights, texts stand beside each other that are not its columns."""
+    ordered: list[Line] = []
+    above = 0.0
+    for top, bottom in (*bands, (MAX_PAGE, MAX_PAGE)):
+        ordered += _by_columns([line for line in parts if above <= line.top < top], gutters)
+        band = [line for line in parts if top <= line.top < bottom]
+        ordered += by_cuts(sorted(band, key=lambda line: (line.first, line.left)))
+        above = bottom
     return ordered
 
 

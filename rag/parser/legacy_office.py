@@ -1,7 +1,7 @@
 """Old Word and PowerPoint files (.doc, .ppt): LibreOffice turns them into the new formats, which are then read.
 
-LibreOffice runs with a profile of its own, without macros, and no longer than it may. A conversion is kept for the
-next range of the same file."""
+LibreOffice runs with a profile of its own, without macros and without a network, and no longer than it may. A
+conversion is kept for the next range of the same file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from typing import Protocol, cast
 import msgspec
 
 from common.errors import EncryptedFile, UnreadableFile, WrongKind
-from common.process import die_with_parent
+from common.process import die_with_parent, leave_network
 from rag.parser import ole
 from rag.parser.blocks import PLAIN, Block, FileKind, Profile, ReadOptions, Unit
 from rag.parser.file_key import FileKey, file_key
@@ -34,7 +34,7 @@ _PROGRAMS = ("soffice", "libreoffice")
 _AGAIN = 81
 _MODULES = {"docx": "rag.parser.docx", "pptx": "rag.parser.pptx"}
 _SLIDES = (".ppt", ".pps", ".pot")
-_NO_MACROS = """<?xml version="1.0" encoding="UTF-8"?>
+_SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry">
 <item oor:path="/org.openoffice.Office.Common/Security/Scripting">\
 <prop oor:name="DisableMacrosExecution" oor:op="fuse"><value>true</value></prop></item>
@@ -42,8 +42,21 @@ _NO_MACROS = """<?xml version="1.0" encoding="UTF-8"?>
 <prop oor:name="MacroSecurityLevel" oor:op="fuse"><value>3</value></prop></item>
 <item oor:path="/org.openoffice.Office.Common/Security/Scripting">\
 <prop oor:name="BlockUntrustedRefererLinks" oor:op="fuse"><value>true</value></prop></item>
+<item oor:path="/org.openoffice.Office.Writer/Content/Update">\
+<prop oor:name="Link" oor:op="fuse"><value>0</value></prop></item>
+<item oor:path="/org.openoffice.Inet/Settings">\
+<prop oor:name="ooInetProxyType" oor:op="fuse"><value>1</value></prop></item>
+{proxies}
+<item oor:path="/org.openoffice.Inet/Settings">\
+<prop oor:name="ooInetNoProxy" oor:op="fuse"><value></value></prop></item>
 </oor:items>
 """
+# Nobody listens there: what a file links to is not fetched, also where the kernel keeps the network open.
+_NOWHERE = """<item oor:path="/org.openoffice.Inet/Settings">\
+<prop oor:name="ooInet{scheme}ProxyName" oor:op="fuse"><value>127.0.0.1</value></prop></item>
+<item oor:path="/org.openoffice.Inet/Settings">\
+<prop oor:name="ooInet{scheme}ProxyPort" oor:op="fuse"><value>1</value></prop></item>"""
+_SCHEMES = ("HTTP", "HTTPS", "FTP")
 
 
 class _Parser(Protocol):
@@ -132,7 +145,8 @@ def _convert(path: Path, name: str, target: str, folder: Path) -> Path:
         )
     settings = folder / "profile" / "user" / "registrymodifications.xcu"
     settings.parent.mkdir(parents=True)
-    settings.write_text(_NO_MACROS, encoding="utf-8")
+    proxies = "\n".join(_NOWHERE.format(scheme=scheme) for scheme in _SCHEMES)
+    settings.write_text(_SETTINGS.format(proxies=proxies), encoding="utf-8")
     source = folder / ("document.ppt" if target == "pptx" else "document.doc")
     shutil.copyfile(path, source)
     command = [
@@ -183,6 +197,7 @@ def _run(command: Sequence[str], folder: Path, name: str) -> int:
 def _limit(parent_pid: int) -> None:
     """Bounds that hold even if this process is killed and can't stop the conversion any more."""
     die_with_parent(signal.SIGKILL, parent_pid)
+    leave_network()
     resource.setrlimit(resource.RLIMIT_CPU, (CONVERT_TIMEOUT_S, CONVERT_TIMEOUT_S))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_CONVERTED_BYTES, MAX_CONVERTED_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

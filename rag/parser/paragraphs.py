@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, repeat
 from statistics import median
 
 from rag.parser.blocks import Block, BlockKind, PlacedLine
@@ -16,6 +16,13 @@ from rag.parser.captions import is_caption
 from rag.parser.headings import SENTENCE_ENDS, HeadingFinder, normalised, standing_titles
 from rag.parser.layout import Line
 from rag.parser.line_joins import boxes_of_lines, has_leaders, is_right_to_left, join_lines, words_around_hyphens
+
+try:
+    from rag.parser import _line_runs as line_runs
+except ImportError:  # there was no compiler
+    line_runs = None  # type: ignore[assignment]
+else:
+    line_runs.bind(Line)
 
 # Who makes blocks of lines needs to tell headings.
 __all__ = ["SENTENCE_ENDS", "HeadingFinder", "normalised", "to_blocks"]
@@ -28,6 +35,11 @@ _NUMBER = r"(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})"
 # What opens a bracket before its number closes it behind: "(p. 7)" goes on with a sentence.
 _ITEM = re.compile(rf"(?:[{_BULLETS}]|\[\d{{1,3}}\]|\({_NUMBER}\)|{_NUMBER}[.)])\s+\S")
 _SENTENCE_ENDS = frozenset(SENTENCE_ENDS)
+_ENDS = "".join(SENTENCE_ENDS)
+# In sizes of its type: a sentence that ends so much before the others may end its paragraph.
+_EARLY = 4
+# How a line goes on with the one before: it does, or does if that one does not end early; else it has to be asked.
+_GOES_ON, _UNLESS_EARLY = 1, 2
 # From line to line of a heading, in sizes of its type.
 _MAX_TITLE_STEP = 1.5
 # Shorter lines may be pieces of formulas.
@@ -47,6 +59,16 @@ class _Draft:
     def edges(self, line: Line) -> tuple[float, float]:
         """Where a line starts and ends, the more the further along."""
         return (-line.right, -line.left) if self.is_mirrored else (line.left, line.right)
+
+    def takes(self, line: Line, goes_on: int) -> bool:
+        """Whether a line that goes on with the one before is plainly the next of these, which are more than one."""
+        if self.level or self.is_mirrored or len(self.lines) == 1:
+            return False
+        return goes_on == _GOES_ON or not self.ends_early(line.right, self.lines[-1].right)
+
+    def ends_early(self, end: float, last_end: float) -> bool:
+        """Whether the last line ends long before the next one or the widest does."""
+        return last_end < max(end, self.end) - _EARLY * self.lines[-1].size
 
     def add(self, line: Line) -> None:
         self.lines.append(line)
@@ -68,7 +90,11 @@ def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iter
         headings.find_title(texts)
     plain_below = headings.plain_below
     draft: _Draft | None = None
-    for line in lines:
+    told = _told(lines, pitches, plain_below, leaders)
+    for line, goes_on in zip(lines, told, strict=True):
+        if goes_on and draft is not None and draft.takes(line, goes_on) and not (titles and id(line) in titles):
+            draft.add(line)
+            continue
         if line.block is not None:
             if draft is not None:
                 yield _finished(page, draft, headings, words, items, leaders)
@@ -94,8 +120,17 @@ def to_blocks(page: int, lines: Sequence[Line], headings: HeadingFinder) -> Iter
         yield _finished(page, draft, headings, words, items, leaders)
 
 
+def _told(lines: Sequence[Line], pitches: dict[float, float], plain_below: float, leaders: bool) -> Iterable[int]:
+    """How each line goes on with the one before; 0 where `_continues` has to tell."""
+    if line_runs is None or leaders:
+        return repeat(0, len(lines))
+    return line_runs.goes_on(lines, pitches, plain_below, _ENDS)
+
+
 def _usual_pitches(lines: Sequence[Line]) -> dict[float, float]:
     """From line to line of each size of type: code, notes and tables are set closer than prose."""
+    if line_runs is not None and (pitches := line_runs.pitches(lines)) is not None:
+        return pitches
     exact: dict[float, list[float]] = defaultdict(list)
     sizes, bases = [line.size for line in lines], [line.base for line in lines]
     for size, before, base in zip(sizes[1:], bases, bases[1:], strict=False):
@@ -150,8 +185,7 @@ def _continues(draft: _Draft, line: Line, level: int, pitches: dict[float, float
         return False
     if last.text[-1:] not in _SENTENCE_ENDS:
         return True
-    ends_early = last_end < max(end, draft.end) - 4 * size
-    return not ends_early
+    return not draft.ends_early(end, last_end)
 
 
 def _is_title(draft: _Draft, below: Line) -> bool:

@@ -14,7 +14,7 @@ from rag.parser.layout import Line, Span, clamp
 from rag.parser.pdf_fonts import BOLD, MONO, font_style
 from rag.parser.pdf_frame import Frame, Rect
 from rag.parser.pdf_letters import has_odd_letters, plain_letters
-from rag.parser.pdf_measure import MIN_GAP, Measures, measurer
+from rag.parser.pdf_measure import MIN_GAP, Measures, measurer, text_at_once
 from rag.parser.pdf_places import Places
 from rag.parser.pdf_spans import SpanReader
 from rag.parser.text import clean
@@ -32,6 +32,9 @@ _NO_HEADING_ENDS = frozenset(".,;")
 # Of a letter, against the size of its type, at the mean of a line: wider, and there may be gaps in it.
 _WIDE = 0.56
 _NUMBERED = re.compile(r"\d{1,5}\s+(?=\S)")
+# Files may leave out the fonts of these scripts. Where there is none like them here either, pdfium knows where their
+# letters stand, and of no ink.
+_OFTEN_WITHOUT_FONT = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 
 # Where pdfium puts its answers: one process reads one page at a time.
 _text = ctypes.create_string_buffer(1 << 16)
@@ -39,6 +42,8 @@ _text = ctypes.create_string_buffer(1 << 16)
 
 def read_text(textpage: native.Handle) -> str:
     """The text of the page, as pdfium gives it."""
+    if (text := text_at_once(textpage, MAX_CHARS)) is not None:
+        return text
     count = min(native.count_chars(textpage), MAX_CHARS)
     if count <= 0:
         return ""
@@ -98,10 +103,11 @@ class LineReader:
         self._is_plain = self.places.is_plain
         self._measure = measurer(textpage, frame)
         self._spans = SpanReader(frame.width, self.places)
+        self._may_lack_ink = not text.isascii() and _OFTEN_WITHOUT_FONT.search(text) is not None
 
     def read_all(self, text: str) -> list[Line] | None:
         """The lines of the page's text; None where they have to be read one by one."""
-        found = self._measure.lines(text, MAX_LINES, self.made) if self._is_plain else None
+        found = self._measure.lines(text, MAX_LINES, self.made) if self._is_plain and not self._may_lack_ink else None
         if found is None:
             return None
         lines, self.rects = found
@@ -147,6 +153,9 @@ class LineReader:
                 spans = self._spans.spans(stretches, text, shown, start, size if size > MIN_GAP else MIN_GAP)
         else:
             left, top, right, bottom = self._box_of_ends(first, last)
+        if self._may_lack_ink and self._lacks_ink(shown, first):
+            left, top, right, bottom = self._box_of_ends(first, last - len(text) + len(text.rstrip()))
+            spans = ()
         width, height = self._width, self._height
         if not (0 <= left <= right <= width and 0 <= top <= bottom <= height and 0 <= base <= height):
             if _is_off(left, right, width) or _is_off(top, bottom, height):
@@ -165,6 +174,11 @@ class LineReader:
         """Letters that show no ink may be the words under a scan: they have a place all the same."""
         one, other = self.places.box(first), self.places.box(last)
         return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+
+    def _lacks_ink(self, shown: str, first: int) -> bool:
+        """Whether letters of the line are drawn in a font that is nowhere to be had."""
+        letter = _OFTEN_WITHOUT_FONT.search(shown)
+        return letter is not None and not self.places.has_ink(first + letter.start())
 
     def _whole_style(self, style: int, shown: str, first: int, last: int) -> int:
         """What all of a line is whose first letter has this style: a few words at its start may be set in another

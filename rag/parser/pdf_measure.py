@@ -46,9 +46,23 @@ _six, _four = Struct("6f").unpack_from, Struct("4d").unpack_from
 _NO_MATRIX = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 if sweep is not None:
-    _ASKED = ("GetMatrix", "GetFontSize", "GetFontInfo", "CountRects", "GetRect", "GetLooseCharBox")
+    _ASKED = (
+        "GetMatrix",
+        "GetFontSize",
+        "GetFontInfo",
+        "CountRects",
+        "GetRect",
+        "GetLooseCharBox",
+        "CountChars",
+        "GetText",
+    )
     _addresses = tuple([native.address(getattr(pdfium_c, f"FPDFText_{name}")) for name in _ASKED])
     sweep.bind(_addresses, style_of, Line, Span)
+
+
+def text_at_once(textpage: native.Handle, most: int) -> str | None:
+    """The text of the page, at most so many characters; None where that takes several calls."""
+    return sweep.text(textpage.value or 0, most) if sweep is not None else None
 
 
 def measurer(textpage: native.Handle, frame: Frame) -> Measure | sweep.Measure:

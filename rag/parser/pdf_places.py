@@ -22,6 +22,10 @@ _CORNER = (0.0, 0.0, 0.0, 0.0)
 # Where pdfium puts its answers: one process reads one page at a time.
 _boxes = (ctypes.c_float * (8 * _MAX_WORDS))()
 _box_at = native.places(_boxes)[::4]
+_rect = (ctypes.c_double * 4)()
+_rect_at = native.places(_rect)
+# Points.
+_MIN_INK = 0.05
 
 
 # A word of a line: its text, the left and right edge of its first letter, and those of its last.
@@ -54,6 +58,13 @@ class Places:
             return _CORNER
         left, top, right, bottom = _boxes[:4]
         return self._frame.place_box(left, top, right, bottom)
+
+    def has_ink(self, index: int) -> bool:
+        """Whether anything is seen of a character."""
+        if native.count_rects(self._textpage, index, 1) < 1 or not native.get_rect(self._textpage, 0, *_rect_at):
+            return False
+        left, top, right, bottom = _rect
+        return abs(right - left) > _MIN_INK and abs(top - bottom) > _MIN_INK
 
     def left(self, text_index: int) -> float:
         """The left edge of the character at a UTF-16 unit of the text."""

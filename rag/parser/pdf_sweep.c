@@ -26,6 +26,8 @@ static unsigned long (*get_font_info)(void *, int, void *, unsigned long, int *)
 static int (*count_rects)(void *, int, int);
 static int (*get_rect)(void *, int, double *, double *, double *, double *);
 static int (*get_char_box)(void *, int, float *);
+static int (*count_chars)(void *);
+static int (*get_text)(void *, int, int, unsigned short *);
 
 /* Of page_lines.py. */
 static PyTypeObject *line_type, *span_type;
@@ -427,15 +429,15 @@ static PyTypeObject MeasureType = {
     .tp_methods = measure_methods,
 };
 
-/* bind(addresses, style_of, Line, Span): of pdfium's functions, six of them, what tells a font's style by its
+/* bind(addresses, style_of, Line, Span): of pdfium's functions, eight of them, what tells a font's style by its
    name and flags, and the types of what is found. */
 static PyObject *bind(PyObject *module, PyObject *args)
 {
-    unsigned long long at[6];
+    unsigned long long at[8];
     PyObject *callable;
     PyTypeObject *line, *span;
-    if (!PyArg_ParseTuple(args, "(KKKKKK)OO!O!", &at[0], &at[1], &at[2], &at[3], &at[4], &at[5], &callable, &PyType_Type,
-                          &line, &PyType_Type, &span))
+    if (!PyArg_ParseTuple(args, "(KKKKKKKK)OO!O!", &at[0], &at[1], &at[2], &at[3], &at[4], &at[5], &at[6], &at[7],
+                          &callable, &PyType_Type, &line, &PyType_Type, &span))
         return NULL;
     if (!PyType_IsSubtype(span, &PyTuple_Type)) {
         PyErr_SetString(PyExc_TypeError, "a span is a tuple");
@@ -447,6 +449,8 @@ static PyObject *bind(PyObject *module, PyObject *args)
     count_rects = (int (*)(void *, int, int))(uintptr_t)at[3];
     get_rect = (int (*)(void *, int, double *, double *, double *, double *))(uintptr_t)at[4];
     get_char_box = (int (*)(void *, int, float *))(uintptr_t)at[5];
+    count_chars = (int (*)(void *))(uintptr_t)at[6];
+    get_text = (int (*)(void *, int, int, unsigned short *))(uintptr_t)at[7];
     Py_XSETREF(style_of, Py_NewRef(callable));
     Py_XSETREF(line_type, (PyTypeObject *)Py_NewRef(line));
     Py_XSETREF(span_type, (PyTypeObject *)Py_NewRef(span));
@@ -455,7 +459,38 @@ static PyObject *bind(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef functions[] = {{"bind", bind, METH_VARARGS, NULL}, {NULL}};
+/* text(textpage, most): the text at this address as pdfium gives it, at most so many characters. */
+static PyObject *page_text(PyObject *module, PyObject *args)
+{
+    unsigned long long address;
+    int most;
+    if (!PyArg_ParseTuple(args, "Ki", &address, &most))
+        return NULL;
+    void *textpage = (void *)(uintptr_t)address;
+    if (textpage == NULL || count_chars == NULL) {
+        PyErr_SetString(PyExc_ValueError, count_chars ? "there is no page" : "bind was not called");
+        return NULL;
+    }
+    int count = count_chars(textpage);
+    if (count > most)
+        count = most;
+    if (count <= 0)
+        return PyUnicode_New(0, 0);
+    /* Letters beyond the first plane take two units. */
+    unsigned short *room = PyMem_New(unsigned short, 2 * ((size_t)count + 1));
+    if (room == NULL)
+        return PyErr_NoMemory();
+    int units = get_text(textpage, 0, count, room), order = -1;
+    PyObject *text = PyUnicode_DecodeUTF16((const char *)room, units > 1 ? 2 * ((Py_ssize_t)units - 1) : 0, "replace", &order);
+    PyMem_Free(room);
+    return text;
+}
+
+static PyMethodDef functions[] = {
+    {"bind", bind, METH_VARARGS, NULL},
+    {"text", page_text, METH_VARARGS, NULL},
+    {NULL},
+};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_pdf_sweep", NULL, -1, functions};
 

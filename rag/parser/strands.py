@@ -22,6 +22,11 @@ _MAX_DEPTH = 40
 _MIN_GUTTER = 8.0
 
 
+# What stands above all else on a page, or below, has no more lines.
+_MAX_EDGE_LINES = 8
+_MAX_EDGE = 0.35
+
+
 class _Strand:
     """Some lines, and the box around them."""
 
@@ -35,6 +40,31 @@ class _Strand:
         self.lines.append(line)
         self.left, self.right = min(self.left, line.left), max(self.right, line.right)
         self.top, self.bottom = min(self.top, line.top), max(self.bottom, line.bottom)
+
+
+def by_cuts(lines: Sequence[Line]) -> Sequence[Line]:
+    """Lines of a part of a page that has texts beside each other, one text after the other."""
+    strands = _strands(lines)
+    return [
+        line for strand in (_sorted(strands, 0) if len(strands) <= _MAX_STRANDS else strands) for line in strand.lines
+    ]
+
+
+def with_edges_in_place(lines: Sequence[Line], rises: Sequence[int]) -> Sequence[Line]:
+    """The lines, with what a file draws first though it stands below all else at their end, and what it draws last
+    though it stands above all else at their start. `rises` are the lines that stand above the one before them."""
+    most = min(_MAX_EDGE_LINES, int(_MAX_EDGE * len(lines)))
+    for at in rises:
+        if at <= most and _is_above(lines[at:], lines[:at]):
+            return [*lines[at:], *lines[:at]]
+    for at in rises:
+        if len(lines) - at <= most and _is_above(lines[at:], lines[:at]):
+            return [*sorted(lines[at:], key=lambda line: (round(line.base), line.left)), *lines[:at]]
+    return lines
+
+
+def _is_above(lines: Sequence[Line], others: Sequence[Line]) -> bool:
+    return max([line.bottom for line in lines]) <= min([line.top for line in others])
 
 
 def in_strands(lines: Sequence[Line]) -> Sequence[Line]:

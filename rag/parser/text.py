@@ -12,7 +12,7 @@ from pathlib import Path
 import charset_normalizer
 
 from common.errors import EmptyFile
-from rag.parser import latin
+from rag.parser import eastern, latin
 from rag.parser.blocks import PLAIN, Block, BlockKind, FileKind, Profile, ReadOptions, Unit
 from rag.parser.kinds import wide_encoding
 
@@ -85,7 +85,7 @@ def clean(text: str) -> str:
 
 
 def detect_encoding(path: Path) -> str:
-    """The encoding: by a byte order mark, UTF-8, UTF-16 by its zeros, or else the likeliest."""
+    """The encoding: by a byte order mark, UTF-8, UTF-16 or UTF-32 by its zeros, or else the likeliest."""
     with path.open("rb") as file:
         head = file.read(_SAMPLE_BYTES)
     for mark, encoding in _BOMS:
@@ -124,7 +124,7 @@ def _likeliest(path: Path, near: int) -> str:
         sample = file.read(_SAMPLE_BYTES)
     if _is_damaged_utf8(sample):
         return "utf-8"
-    if told := latin.tell(sample):
+    if told := latin.tell(sample) or eastern.tell(sample):
         return told
     best = charset_normalizer.from_bytes(sample, cp_exclusion=list(_NEVER)).best()
     return best.encoding if best is not None else latin.COMMON

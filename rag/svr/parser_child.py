@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import resource
 import signal
 import sys
@@ -56,6 +57,7 @@ from rag.utils.terms import analyse
 PART_CHUNKS = 1000
 PROGRESS_EVERY_S = 0.25
 _NICE = 5
+_HASH = re.compile("[0-9a-f]{64}")
 
 Send = Callable[[Reply], None]
 
@@ -104,7 +106,7 @@ class Worker:
             self._send(self._prepare(request) if isinstance(request, Prepare) else self._parse(request))
             return
         except PagemillError as exc:
-            reply = Failed(exc.code, exc.public_message)
+            reply = Failed(exc.code, _for_people(exc.public_message, request))
         # The edge of this process: whatever a file makes a library raise must reach the executor as an error
         # of that file's task, and the process stays good for the next.
         except Exception as exc:  # noqa: BLE001
@@ -255,6 +257,12 @@ def _take_pipes(*, quiet: bool) -> tuple[BinaryIO, BinaryIO]:
             os.dup2(nothing.fileno(), sys.stderr.fileno())
     os.dup2(sys.stderr.fileno(), 1)
     return inbox, outbox
+
+
+def _for_people(message: str, request: Request) -> str:
+    """Stored files are named by their hash, which tells nobody which one is meant; a range is told without its name."""
+    name = Path(request.path).name
+    return message.replace(name, "the file") if _HASH.fullmatch(name) else message
 
 
 def _where(request: Request) -> str:

@@ -41,7 +41,7 @@ from rag.svr.fair_line import FairLine
 from rag.svr.fence import Fence
 from rag.svr.parser_pool import ParseJob, ParserPool
 from rag.svr.parser_protocol import NamedFile, ParsedChunk
-from rag.svr.range_reader import read_range
+from rag.svr.range_reader import RangeRead, read_range
 from rag.utils.doc_index import ChunkRecord, DocIndex, Scope, Vectors
 from rag.utils.embedder import Embedder
 from rag.utils.object_store import ObjectStore
@@ -115,11 +115,11 @@ async def _prepare(work: Work, parts: WorkerParts) -> Ending:
             with work.during("preparing"):
                 work.report(0.0, "looking at the file")
                 profile = await parts.parsers.prepare(path, task.file_name, options)
-        ranges = plan_ranges(_planned(task, parts.embedder), profile, parts.settings)
-        known: dict[str, Any] = msgspec.to_builtins(profile)
-        if len(ranges) > 1:
-            return FinishPrepare(task.held, known, ranges, None, work.stages)
-        written = await _ingest(work, parts, path, profile, ranges[0])
+            ranges = plan_ranges(_planned(task, parts.embedder), profile, parts.settings)
+            # In the same turn: the parser has the file open, and the pages that it has looked at are read already.
+            read = await _read(work, parts, path, profile, ranges[0]) if len(ranges) == 1 else None
+    known: dict[str, Any] = msgspec.to_builtins(profile)
+    written = None if read is None else await _store(work, parts, profile, ranges[0], read)
     return FinishPrepare(task.held, known, ranges, written, work.stages)
 
 
@@ -130,9 +130,12 @@ async def _read_range(work: Work, parts: WorkerParts) -> Ending:
         return FinishRange(task.held, reused, work.stages)
     assert task.profile is not None, "a range is never inserted without its document's profile"
     profile = msgspec.json.decode(task.profile, type=Profile)
+    pages = NewRange(task.from_page, task.to_page, task.digest)
     async with _fetched(work, parts) as path:
-        ranges = NewRange(task.from_page, task.to_page, task.digest)
-        written = await _ingest(work, parts, path, profile, ranges)
+        work.stage = _IN_LINE
+        async with parts.readers.turn(task.tenant_id):
+            read = await _read(work, parts, path, profile, pages)
+    written = await _store(work, parts, profile, pages, read)
     return FinishRange(task.held, written, work.stages)
 
 
@@ -153,7 +156,8 @@ async def _finish_document(work: Work, parts: WorkerParts) -> Ending:
     return FinishDocument(task.held, task.index_seq)
 
 
-async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, pages: NewRange) -> Written:
+async def _read(work: Work, parts: WorkerParts, path: Path, profile: Profile, pages: NewRange) -> RangeRead:
+    """Parse and chunk, in the caller's turn at the parser."""
     task = work.task
     _require_model(task, parts.embedder)
     units = max(1, pages.to_page - pages.from_page)
@@ -171,13 +175,14 @@ async def _ingest(work: Work, parts: WorkerParts, path: Path, profile: Profile, 
     def parsed_so_far(done: int) -> None:
         work.report(_PARSED * done / units, "parsing")
 
-    work.stage = _IN_LINE
-    async with parts.readers.turn(task.tenant_id):
-        with work.during("parsing"):
-            work.report(0.0, "parsing")
-            read = await read_range(
-                parts.parsers, path, job, parsed_so_far, carefully=task.losses > 0, skip_bad=skip_bad
-            )
+    with work.during("parsing"):
+        work.report(0.0, "parsing")
+        return await read_range(parts.parsers, path, job, parsed_so_far, carefully=task.losses > 0, skip_bad=skip_bad)
+
+
+async def _store(work: Work, parts: WorkerParts, profile: Profile, pages: NewRange, read: RangeRead) -> Written:
+    """Embed and index what was read."""
+    units = max(1, pages.to_page - pages.from_page)
     chunks = _findable(read.chunks)
     newest_seq = 0
     for start in range(0, len(chunks), _SLICE):

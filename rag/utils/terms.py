@@ -9,9 +9,12 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterator
+from itertools import chain
 
 import Stemmer
 
+# So many words are remembered with their terms: some 20 megabytes.
+_MOST_WORDS = 100_000
 # Longer runs are no words; what is left is still the same in a chunk and in a question.
 _MAX_TERM = 64
 # Sorting the marks of one letter takes quadratic time, so text is normalised in pieces.
@@ -39,11 +42,47 @@ _IDENTIFIER = re.compile(r"[\d_]|\+\+$|#$")
 _local = threading.local()
 
 
+class _Words:
+    """What stands between two blanks, and its terms: a text says few words many times. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[str]] = {}
+
+    def terms(self, words: list[str]) -> list[str]:
+        try:
+            return list(chain.from_iterable(map(self._known.__getitem__, words)))
+        except KeyError:
+            known = self._learnt(set(words))
+        return list(chain.from_iterable([known[word] if len(word) <= _MAX_TERM else _terms(word) for word in words]))
+
+    def _learnt(self, words: set[str]) -> dict[str, list[str]]:
+        """All that hold these, but for long runs. When there are too many, others are begun: whoever has the old ones
+        keeps them."""
+        known = self._known
+        new = words.difference(known)
+        if len(known) + len(new) > _MOST_WORDS:
+            known, new = {}, words
+        for word in new:
+            if len(word) <= _MAX_TERM:
+                known[word] = _terms(word)
+        if len(known) <= _MOST_WORDS:
+            self._known = known
+        return known
+
+
+_words = _Words()
+
+
 def analyse(text: str) -> list[str]:
     """The words of `text` in order: folded, stemmed, bigrams where a script has no blanks.
 
     Names with digits or underscores (foo_bar, v1.2.3, ISO-9001) stay whole and are followed by the parts that
     dots, hyphens and underscores join. Takes linear time, whatever the text holds."""
+    return _words.terms(text.split())
+
+
+def _terms(text: str) -> list[str]:
+    """Nothing of a word depends on what stands beyond the blanks around it."""
     terms: list[str] = []
     for match in _TOKEN.finditer(_fold(text)):
         token = match[0]

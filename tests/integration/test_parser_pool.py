@@ -29,7 +29,7 @@ from rag.flow.file_name import weighted
 from rag.flow.searched import searched_text
 from rag.flow.token_counter import token_counter
 from rag.parser import registry
-from rag.parser.blocks import FileKind, Profile, Unit
+from rag.parser.blocks import FileKind, Profile, ReadOptions, Unit
 from rag.svr.parser_pool import Config, ParseJob, ParserPool
 from rag.svr.parser_process import BadFrame, Disconnected, ParserProcess
 from rag.svr.parser_protocol import NamedFile, ParsedChunk
@@ -374,3 +374,12 @@ async def test_a_process_dies_with_its_executor(endless: Path) -> None:
 def test_the_settings_are_the_config() -> None:
     made = Config.of(Settings())
     assert (made.max_parsers, made.timeout_s, made.memory_mb, made.tasks_per_process) == (1, 300.0, 4096, 500)
+
+
+async def test_an_error_does_not_name_a_stored_file_by_its_hash(tmp_path: Path) -> None:
+    path = pdfs.write_encrypted(tmp_path / "a.pdf", "sesame")
+    profile = registry.profile(path, path.name, ReadOptions(password="sesame"))
+    stored = path.rename(tmp_path / ("0" * 64))
+    async with ParserPool(config()) as pool:
+        with pytest.raises(EncryptedFile, match=r"^the file is encrypted, and the password given for it is wrong$"):
+            await pool.parse(stored, ParseJob(profile, 0, 1, ChunkSettings(), ReadOptions(password="guess")), ignore)

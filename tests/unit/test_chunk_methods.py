@@ -470,3 +470,10 @@ def test_children_follow_their_parent_and_point_at_it() -> None:
 def test_settings_come_from_the_parser_config(config: dict[str, object], expected: ChunkSettings) -> None:
     assert chunk_settings("naive", config) == expected
     assert chunk_settings("naive", config, max_tokens=256).max_tokens == 256
+
+
+def test_a_sheet_of_tags_without_names_of_columns_keeps_its_first_row() -> None:
+    names = ("The wheel turns slowly in the river.", "water,wheel")
+    chunks = cut([row(1, "Bread is baked at dawn.", "bread", columns=names)], "tag", Unit.ROW)
+    assert [chunk.text for chunk in chunks] == ["The wheel turns slowly in the river.", "Bread is baked at dawn."]
+    assert [chunk.tags for chunk in chunks] == [("water", "wheel"), ("bread",)]

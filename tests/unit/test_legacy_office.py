@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -153,3 +154,27 @@ def test_files_that_are_neither(tmp_path: Path) -> None:
     path.write_bytes(b"{\\rtf1 no}")
     with pytest.raises(WrongKind, match="is not an old Word or PowerPoint file"):
         legacy_office.profile(path, "a.doc")
+
+
+def test_nothing_that_a_file_links_to_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        port = server.getsockname()[1]
+        seen = tmp_path / "settings"
+        connect = f"{sys.executable} -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)'"
+        _office(tmp_path, monkeypatch, f"cp profile/user/registrymodifications.xcu {seen}; {connect}")
+        with pytest.raises(UnreadableFile):
+            legacy_office.profile(_ole(tmp_path / "a.doc", "WordDocument"), "a.doc")
+        # Where the kernel keeps nobody from the network, the settings alone do.
+        if _can_leave_network():
+            with pytest.raises(TimeoutError):
+                server.accept()
+    settings = seen.read_text()
+    for scheme in ("HTTP", "HTTPS", "FTP"):
+        assert f'ooInet{scheme}ProxyName" oor:op="fuse"><value>127.0.0.1<' in settings
+        assert f'ooInet{scheme}ProxyPort" oor:op="fuse"><value>1<' in settings
+
+
+def _can_leave_network() -> bool:
+    tried = "import sys; from common.process import leave_network; sys.exit(not leave_network())"
+    return subprocess.run([sys.executable, "-c", tried], check=False).returncode == 0

@@ -62,7 +62,7 @@ def test_compiled_code_refuses_what_is_no_page() -> None:
     with pytest.raises(TypeError):
         pdf_measure.sweep.Measure("page", 0.0, 0.0, 600.0, 800.0, 8.0)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a span is a tuple"):
-        pdf_measure.sweep.bind((1,) * 6, len, Line, Line)  # type: ignore[arg-type]
+        pdf_measure.sweep.bind((1,) * 8, len, Line, Line)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("compiled")

@@ -138,3 +138,25 @@ def test_of_a_table_only_the_ends_of_words_are_asked_for(
     words = sum(len(cell.split()) for row in rows for cell in row)
     # Of each word the first letter and the last, and a few where a wide gap is in a line.
     assert 0 < len(asked) <= 2 * words + 2 * len(rows)
+
+
+def test_letters_of_a_font_that_is_nowhere_to_be_had_have_their_places(tmp_path: Path) -> None:
+    font = (
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /Ryumin-Light-Identity-H /Encoding /Identity-H /DescendantFonts"
+        b" [<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Ryumin-Light /DW 1000"
+        b" /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 2 >>"
+        b" /FontDescriptor << /Type /FontDescriptor /FontName /Ryumin-Light /Flags 6 /FontBBox [-170 -331 1024 903]"
+        b" /Ascent 723 /Descent -241 /CapHeight 709 /ItalicAngle 0 /StemV 69 >> >>] >>"
+    )
+    # Hiragana, by their numbers in that collection of letters.
+    letters = [b"".join(b"%04x" % number for number in range(850 + row, 880 + row)) for row in range(3)]
+    rows = [b"BT /F1 9 Tf 1 0 0 1 72 %d Tm <%b> Tj ET\n" % (720 - 20 * row, text) for row, text in enumerate(letters)]
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdfs.one_page(b"".join(rows), font=font))
+    with pdfium.PdfDocument(path) as document:
+        lines = read_page(document, path, 0).lines
+    assert [len(line.text) for line in lines] == [30] * 3
+    for row, line in enumerate(lines):
+        assert (line.left, line.right) == (pytest.approx(72, abs=2), pytest.approx(72 + 30 * 9, abs=2))
+        assert line.top < line.base == pytest.approx(72 + 20 * row, abs=1) and line.bottom < line.base + 6
+        assert not line.spans

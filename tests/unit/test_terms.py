@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag.utils import terms as terms_of_text
 from rag.utils.terms import analyse
 from tests.at_once import at_once
 
@@ -78,6 +79,26 @@ def test_terms_can_be_joined_by_blanks_and_stored(text: str) -> None:
     assert " ".join(terms).split() == terms
     assert all(0 < len(term) <= 64 for term in terms)
     " ".join(terms).encode("utf-8")
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(codec=None) | st.sampled_from(" \n\t\x1c\u00a0\u2003-.'+#_\u0301\u00a8")))
+def test_words_by_themselves_are_those_of_the_whole_text(text: str) -> None:
+    assert analyse(text) == terms_of_text._terms(text)
+    assert analyse(text) == terms_of_text._terms(text), "remembered"
+
+
+def test_words_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terms_of_text, "_MOST_WORDS", 100)
+    words = terms_of_text._Words()
+    for start in range(0, 1000, 7):
+        asked = [f"connections{number}" for number in range(start, start + 30)]
+        assert words.terms(asked) == [f"connections{number}" for number in range(start, start + 30)]
+        assert len(words._known) <= 100
+    assert len(words.terms([f"w{number}" for number in range(200)])) == 200
+    words.terms(["x" * 65])
+    assert len(words._known) <= 100
+    assert "x" * 65 not in words._known
 
 
 @pytest.mark.parametrize(

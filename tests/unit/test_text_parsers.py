@@ -16,6 +16,14 @@ from rag.parser.text import MAX_CHARS
 
 # Real sentences, and the encoding that files of their time and place are in.
 _OLD = {
+    "Hebrew without capitals of another script": (
+        "cp1255",
+        "מערכת עיבוד המסמכים קוראת כל עמוד ושומרת על הסדר.",
+    ),
+    "Chinese in one line": (
+        "gb18030",
+        "文档处理系统读取每一页的文字，并且保持阅读顺序与位置信息。",
+    ),
     "French": (
         "cp1252",
         "Le bureau est fermé à cause de la grève. Les élèves reviendront après les vacances.",
@@ -145,7 +153,8 @@ def test_a_text_is_one_unit_of_paragraphs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252"]
+    "encoding",
+    ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "latin-1", "cp1252"],
 )
 def test_encodings(tmp_path: Path, encoding: str) -> None:
     text = "Der Bürgermeister von Köln grüßt die Gäste. Près de la forêt, l'élève a mangé une crêpe."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from api.db.database import Rows
-from api.db.services import task_sql
+from api.db.services import dataset_counts, task_sql
 from api.db.services.chunk_notes import ChunkNote, ChunkNotes, NotedDocument
 from api.db.services.task_sql import DocumentKey
 from common.errors import Conflict, NotFound
@@ -125,11 +125,8 @@ class ChunkCounts:
             (chunks, tokens, sequence, sequence, document.id, document.generation),
         ).rowcount
         if counted and (chunks or tokens):
-            self._rows.execute(
-                "UPDATE knowledgebase SET chunk_count = chunk_count + ?, token_count = token_count + ?"
-                " WHERE id = (SELECT kb_id FROM document WHERE id = ?)",
-                (chunks, tokens, document.id),
-            )
+            ((dataset_id,),) = self._rows.rows("SELECT kb_id FROM document WHERE id = ?", (document.id,))
+            dataset_counts.add(self._rows, dataset_id, chunks=chunks, tokens=tokens)
 
     def _forget_results(self, chunks: Sequence[ChunkRecord]) -> None:
         for chunk in {(c.document_id, c.generation, c.task_no, c.claim_no): c for c in chunks}.values():
@@ -171,10 +168,7 @@ def drop_generation(rows: Rows, key: DocumentKey, active: int) -> None:
         " WHERE id = ?",
         (key.doc_id,),
     )
-    rows.execute(
-        "UPDATE knowledgebase SET chunk_count = chunk_count - ?, token_count = token_count - ? WHERE id = ?",
-        (chunks, tokens, key.kb_id),
-    )
+    dataset_counts.add(rows, key.kb_id, chunks=-chunks, tokens=-tokens)
 
 
 def _require_rest(run: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from api.db.database import Rows
-from api.db.services import document_sql, task_control, task_sql, webhook_outcomes
+from api.db.services import dataset_counts, document_sql, task_control, task_sql, webhook_outcomes
 from api.db.services.parse_service import Doorbell
 from api.db.services.task_sql import DocumentKey
 from common.settings import TaskSettings
@@ -122,11 +122,7 @@ class ControlService:
         run, kb_id, chunks, tokens = found[0]
         if run == running:
             webhook_outcomes.record(self._rows, doc_id, webhook_outcomes.Outcome.CANCELLED)
-        self._rows.execute(
-            "UPDATE knowledgebase SET document_count = document_count - 1, chunk_count = chunk_count - ?,"
-            " token_count = token_count - ? WHERE id = ?",
-            (chunks, tokens, kb_id),
-        )
+        dataset_counts.add(self._rows, kb_id, documents=-1, chunks=-chunks, tokens=-tokens)
         return True
 
     def _forget_results(self, doc_id: str) -> None:

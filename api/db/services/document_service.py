@@ -12,6 +12,7 @@ from peewee import IntegrityError
 from api.db.database import Rows
 from api.db.models import Document, Knowledgebase
 from api.db.records import fetch, insert
+from api.db.services import dataset_counts
 from api.db.services.account_service import Caller
 from api.db.services.document_list import DocumentCounts, DocumentFilter, counts, page_ids
 from api.db.services.document_views import DocumentView, views
@@ -51,12 +52,7 @@ class DocumentService:
 
     def add(self, caller: Caller, dataset_id: str, new: Sequence[NewDocument]) -> list[DocumentView]:
         """Insert all documents or none; taken names become `name(1).ext`. Raises NotFound for an unknown dataset."""
-        for _ in range(_NAME_RACES):
-            try:
-                return self._rows.write(self._add, caller, dataset_id, new, _ids_in_order(len(new)))
-            except IntegrityError:
-                continue  # somebody else took a name meanwhile: the next one is looked for
-        raise Conflict("the names of these files are being taken by others: try again")
+        return self._rows.write(self._add, caller, dataset_id, new, _ids_in_order(len(new)))
 
     def get(self, tenant_id: str, document_id: str, dataset_id: str | None = None) -> DocumentView:
         """Raises NotFound for a document that is unknown, deleted, another tenant's or of another dataset."""
@@ -101,15 +97,12 @@ class DocumentService:
             there = {row.id: row for row in fetch(self._rows, Document, f"WHERE id IN ({marks(ids)})", ids)}
             if there:
                 return views(self._rows, [there[doc_id] for doc_id in ids], self._max_attempts)
-        # The dataset's row is locked first: uploads into one dataset take their names one after another.
-        counted = self._rows.execute(
-            "UPDATE knowledgebase SET document_count = document_count + ?"
-            " WHERE id = ? AND tenant_id = ? AND deleted_ms = 0",
-            (len(new), dataset_id, caller.tenant_id),
-        )
-        if not counted.rowcount:
-            raise NotFound(f"Can't find the dataset with ID {dataset_id}!")
-        (dataset,) = fetch(self._rows, Knowledgebase, "WHERE id = ?", (dataset_id,))
+        which = "WHERE id = ? AND tenant_id = ? AND deleted_ms = 0"
+        found = fetch(self._rows, Knowledgebase, which, (dataset_id, caller.tenant_id))
+        if not found:
+            raise dataset_counts.unknown(dataset_id)
+        (dataset,) = found
+        dataset_counts.add_documents(self._rows, caller.tenant_id, dataset_id, len(new))
         now_ms = self._rows.clock()
         return views(
             self._rows,
@@ -122,12 +115,19 @@ class DocumentService:
             which = f"FROM document WHERE kb_id = ? AND name_key IN ({marks(keys)})"
             return {key for (key,) in self._rows.rows(f"SELECT name_key {which}", (dataset.id, *keys))}
 
-        if new.is_virtual and taken([name_key(new.name)]):
-            raise Conflict("Duplicated document name in the same dataset.")
-        row = _row(caller, dataset, new, free_name(new.name, taken, MAX_NAME_BYTES))
-        row.id, row.create_ms, row.update_ms = doc_id, now_ms, now_ms
-        insert(self._rows, [row])
-        return row
+        for _ in range(_NAME_RACES):
+            if new.is_virtual and taken([name_key(new.name)]):
+                raise Conflict("Duplicated document name in the same dataset.")
+            row = _row(caller, dataset, new, free_name(new.name, taken, MAX_NAME_BYTES))
+            row.id, row.create_ms, row.update_ms = doc_id, now_ms, now_ms
+            try:
+                insert(self._rows, [row])
+            except IntegrityError:
+                # Somebody else took the name meanwhile. Those who lost look for the next one after each other.
+                self._rows.rows(f"SELECT id FROM knowledgebase WHERE id = ?{self._rows.for_update}", (dataset.id,))
+            else:
+                return row
+        raise Conflict("the names of these files are being taken by others: try again")
 
     def _page(self, tenant_id: str, dataset_id: str, wanted: DocumentFilter) -> DocumentPage:
         whole = self._document_count(tenant_id, dataset_id)

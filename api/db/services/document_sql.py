@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from api.db.database import Rows
+from api.db.services import dataset_counts
 from api.db.services.task_requests import NewRange
 from api.db.services.task_sql import DocumentKey, mark_stale, marks
 from api.db.services.webhook_outcomes import Outcome, record
@@ -175,7 +176,4 @@ def _count_in_dataset(rows: Rows, doc_id: str) -> None:
         "SELECT kb_id, run_chunks - chunk_count, run_tokens - token_count FROM document WHERE id = ?",
         (doc_id,),
     )
-    rows.execute(
-        "UPDATE knowledgebase SET chunk_count = chunk_count + ?, token_count = token_count + ? WHERE id = ?",
-        (chunks, tokens, kb_id),
-    )
+    dataset_counts.add(rows, kb_id, chunks=chunks, tokens=tokens)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from flask import g, request
 from pydantic import BaseModel, Field, ValidationError
 from werkzeug.datastructures import MultiDict
-from werkzeug.exceptions import BadRequest
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
 from api.apps.characters import unwritable_place
 from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
@@ -89,8 +89,16 @@ def loose_body() -> dict[str, Any]:
 def payload() -> dict[str, Any]:
     """All of the body, for those who stand before the routes. A stranger's is no larger than a password needs: it is
     waited for without a thread then."""
-    request.max_content_length = max_json_bytes() if "caller" in g else MAX_STRANGER_BYTES
-    if not request.get_data():
+    is_known = "caller" in g
+    request.max_content_length = max_json_bytes() if is_known else MAX_STRANGER_BYTES
+    try:
+        given = request.get_data()
+    except RequestEntityTooLarge as exc:
+        if is_known:
+            raise
+        most = f"at most {MAX_STRANGER_BYTES} bytes"
+        raise ApiError(ARGUMENT, f"`email`, `password` and all else that is sent here have {most} together") from exc
+    if not given:
         return {}
     if request.is_json:
         payload = _json()

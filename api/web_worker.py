@@ -2,22 +2,26 @@
 work may end within the grace. On SIGUSR2 another worker serves in its place: this one takes no new connection and ends
 what it has begun, however long that takes; a connection that it promised to keep gets one more answer.
 
-Connections that send the head of a request slowly, and those that do not close, wait in the loop, not in a thread."""
+Connections that send a request slowly, and those that do not close, wait in the loop, not in a thread; a large body
+takes one while it comes, but not all of them are given to such."""
 
 from __future__ import annotations
 
+import contextlib
 import selectors
 import signal
 import socket
 import time
 from collections import deque
+from dataclasses import dataclass
 from functools import partial
 from types import FrameType
 from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
 
-from api.web_heads import Head, head_of, objection, refusal, with_readable_bodies
+from api.web_bodies import BodyLine, PacedUnreader, TooSlow, with_readable_bodies
+from api.web_heads import Come, Look, look_at, objection, refusal
 from common import logs
 from common.ids import new_token
 
@@ -28,6 +32,18 @@ _LOOK_S = 1.0
 _LINGER_S = 2.0
 _STOP_PENDING_S = 1.0
 _DROPPED_BYTES = 64 * 1024
+# Of a body that the app left unread only that is dropped which is there.
+_UNREAD_S = 0.001
+_GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@dataclass
+class _Awaited:
+    """A request of which a part is there."""
+
+    until_s: float
+    seen_bytes: int = 0
+    is_told: bool = False
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
@@ -38,6 +54,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.wsgi: Any
         self._is_retiring = False
         self._leaving: deque[Any] = deque()
+        self._bodies = BodyLine(self.cfg.threads)
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
@@ -77,32 +94,60 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             listener.close()
 
     def enqueue_req(self, conn: Any) -> None:
-        """A thread is taken when the head of a request is there; until then it is waited for in the loop."""
+        """A thread is taken when all of a request is there, or the head of a large one; until then it is waited for in
+        the loop."""
         held = conn.parser.unreader.buf.getvalue() if conn.parser is not None else b""
-        found = head_of(conn.sock, held)
-        if found is Head.PARTIAL:
-            self._wait_for_head(conn)
+        awaited: _Awaited | None = getattr(conn, "awaited", None)
+        look = look_at(conn.sock, held, awaited.seen_bytes if awaited is not None else -1)
+        if look.come is Come.PARTIAL:
+            limit_s = self.app.settings.server.receive_timeout_s
+            conn.awaited = awaited or _Awaited(time.monotonic() + limit_s)
+            self._wait_for_rest(conn, conn.awaited, look)
             return
-        conn.data_ready, conn.head_until_s, conn.objection = True, None, objection(found)
-        super().enqueue_req(conn)
+        conn.data_ready, conn.awaited, conn.objection = True, None, objection(look.come)
+        if look.come is not Come.STREAMED or self._bodies.enter(conn):
+            super().enqueue_req(conn)
 
-    def _wait_for_head(self, conn: Any) -> None:
-        now_s = time.monotonic()
-        conn.timeout = getattr(conn, "head_until_s", None) or now_s + self.app.settings.server.receive_timeout_s
-        conn.head_until_s = conn.timeout
-        if now_s >= conn.timeout:
-            self.nr_conns -= 1
-            conn.close()
+    def _wait_for_rest(self, conn: Any, awaited: _Awaited, look: Look) -> None:
+        awaited.seen_bytes = look.size
+        if time.monotonic() >= awaited.until_s:
+            self._give_up(conn)
             return
+        conn.timeout = awaited.until_s
         conn.sock.setblocking(False)
+        if look.expects_leave and not awaited.is_told:
+            awaited.is_told = True
+            with contextlib.suppress(OSError):  # who is gone is met by the next look
+                conn.sock.send(_GO_ON)
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
+    def murder_pending(self) -> None:
+        """Those that were here first are first in line, except for who has sent a piece since."""
+        now_s = time.monotonic()
+        while self.pending_conns and self.pending_conns[0].timeout <= now_s:
+            conn = self.pending_conns.popleft()
+            self.poller.unregister(conn.sock)
+            self._give_up(conn)
+
+    def _give_up(self, conn: Any) -> None:
+        if conn.awaited.seen_bytes > 0:
+            limit_s = self.app.settings.server.receive_timeout_s
+            self.handle_error(None, conn.sock, conn.client, TooSlow(f"the request was not whole after {limit_s} s"))
+        self._leave(conn)
+
     def handle(self, conn: Any) -> Any:
-        if conn.objection is None:
-            return super().handle(conn)
-        self.handle_error(None, conn.sock, conn.client, conn.objection)
-        return False
+        if conn.objection is not None:
+            self.handle_error(None, conn.sock, conn.client, conn.objection)
+            return False
+        if not conn.initialized:
+            conn.init()
+            conn.parser.unreader = PacedUnreader(conn.parser, self.app.settings.server)
+        conn.parser.unreader.begin()
+        return super().handle(conn)
+
+    def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
+        return keepalive and bool(conn.parser.finish_body(deadline=time.monotonic() + _UNREAD_S))
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
         """In the API's envelope, in place of gunicorn's page."""
@@ -121,6 +166,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def finish_request(self, conn: Any, future: Any) -> None:
         """gunicorn closes every connection once it leaves, also one that it has just promised to keep; and waits, with
         all others, until a client closes one that is not kept."""
+        following = self._bodies.leave(conn)
+        if following is not None:
+            super().enqueue_req(following)
         is_kept = not future.cancelled() and future.exception() is None and future.result()
         if not is_kept or not (self.alive or self._is_retiring):
             self._leave(conn)

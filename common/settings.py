@@ -48,7 +48,13 @@ class ServerSettings(_Section):
     )
     receive_timeout_s: Positive = Field(
         15,
-        description="A client is cut off that sends nothing for so long, or takes as long for the head of a request.",
+        description="A client is cut off that sends nothing for so long, or takes as long for a request of up to 32 KiB"
+        " or for the head of a larger one.",
+    )
+    least_body_bytes_s: int = Field(
+        1024,
+        ge=0,
+        description="A body is refused with 408 of which less comes in a second, over `receive_timeout_s`; 0: of none.",
     )
     proxies: int = Field(
         0,

@@ -169,6 +169,19 @@ class RestWorld:
         while self.indexer.run_once():
             pass
 
+    def parse(self, dataset_id: str, document_id: str) -> str:
+        """The state that the document is in right after the call."""
+        self.ok("POST", f"/datasets/{dataset_id}/chunks", json={"document_ids": [document_id]})
+        return str(self.shown(dataset_id, document_id)["run"])
+
+    def parse_twice(self, dataset_id: str, document_id: str, texts: Sequence[str]) -> None:
+        """So that the document has these chunks, made under the digests of today."""
+        self.ingest(dataset_id, document_id, ["first"], ["second"])
+        self.parse(dataset_id, document_id)
+        (task,) = self.claim(document_id)
+        self.finish(task, texts)
+        self.flip(document_id)
+
     def ingest(self, dataset_id: str, document_id: str, *pages: Sequence[str]) -> None:
         """The whole way of a document, its pages having these chunks."""
         self.ok("POST", f"/datasets/{dataset_id}/chunks", json={"document_ids": [document_id]})

@@ -39,6 +39,7 @@ from api.apps import (
     request_log,
     retrieval,
     search,
+    slashes,
     system,
     tags,
     tasks,
@@ -112,6 +113,7 @@ def create_app(services: Services) -> Flask:
     app.register_blueprint(job_events.socket_bp)
     app.register_blueprint(pages.bp)
     ui.register(app)
+    slashes.register(app)
     if services.settings.server.proxies:
         _believe_proxies(app, services.settings.server.proxies)
     app.register_blueprint(api_docs.page_bp)

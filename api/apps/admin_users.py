@@ -102,7 +102,7 @@ def change(user_id: str) -> Response:
 @describe(TAG, "Give a user a new password", surface=_PROBLEM, answer=NewPassword, statuses=FORBIDDEN)
 def reset_password(user_id: str) -> Response:
     """A new password, in the answer only; the user is signed out everywhere."""
-    return jsonify({"password": services().user_admin.reset_password(user_id)})
+    return jsonify({"password": services().accounts.reset_password(user_id)})
 
 
 def _user(user_id: str) -> UserFacts:

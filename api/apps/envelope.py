@@ -8,7 +8,7 @@ import logging
 from typing import Any
 
 from flask import Flask, Response, g, jsonify, request
-from werkzeug.exceptions import HTTPException, NotFound, Unauthorized
+from werkzeug.exceptions import HTTPException, NotFound, RequestTimeout, Unauthorized
 
 from common import errors
 
@@ -104,6 +104,8 @@ def http_answer(error: HTTPException) -> Response:
         answer = jsonify({"code": 401, "message": repr(error), "data": None})
         answer.status_code = 401
         return answer
+    if isinstance(error, RequestTimeout):
+        return _with_status(_failure(408, str(error.description)), 408)
     return _failure(UNCAUGHT, repr(error))
 
 

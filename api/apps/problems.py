@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from flask import Blueprint, Flask, Response, current_app, g, jsonify, request
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.http import HTTP_STATUS_CODES
 
 from api.apps.envelope import ApiError, http_answer
@@ -90,6 +90,18 @@ def _no_method(error: MethodNotAllowed) -> Response:
         if operation is not None:
             return _http(error) if operation.surface is Surface.PROBLEM else http_answer(error)
     return http_answer(error)
+
+
+def no_route(error: NotFound) -> Response:
+    """An address that is none has the shape of those which begin as it does, the longer the nearer."""
+    near: dict[str, set[bool]] = {}
+    for rule in current_app.url_map.iter_rules():
+        operation = operation_of(current_app.view_functions[rule.endpoint])
+        begin = rule.rule.partition("<")[0].removesuffix("/") + "/"
+        if operation is not None and f"{request.path}/".startswith(begin):
+            near.setdefault(begin, set()).add(operation.surface is Surface.PROBLEM)
+    nearest = near[max(near, key=len)] if near else {False}
+    return _http(error) if nearest == {True} else http_answer(error)
 
 
 def _in_envelope(problem: Problem) -> Response:

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from flask import request
+from flask import g, request
 from pydantic import BaseModel, Field, ValidationError
 from werkzeug.datastructures import MultiDict
-from werkzeug.exceptions import BadRequest
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
 from api.apps.characters import unwritable_place
 from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
@@ -23,6 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 
 _MAX_SHOWN = 128
 MAX_IDS = 30_000
+MAX_STRANGER_BYTES = 16 * 1024
 MAX_NUMBER = 2**53
 _MALFORMED = "Malformed JSON syntax: Missing commas/brackets or invalid encoding"
 
@@ -86,9 +87,18 @@ def loose_body() -> dict[str, Any]:
 
 
 def payload() -> dict[str, Any]:
-    """All of the body, for those who stand before the routes."""
-    request.max_content_length = max_json_bytes()
-    if not request.get_data():
+    """All of the body, for those who stand before the routes. A stranger's is no larger than a password needs: it is
+    waited for without a thread then."""
+    is_known = "caller" in g
+    request.max_content_length = max_json_bytes() if is_known else MAX_STRANGER_BYTES
+    try:
+        given = request.get_data()
+    except RequestEntityTooLarge as exc:
+        if is_known:
+            raise
+        most = f"at most {MAX_STRANGER_BYTES} bytes"
+        raise ApiError(ARGUMENT, f"`email`, `password` and all else that is sent here have {most} together") from exc
+    if not given:
         return {}
     if request.is_json:
         payload = _json()

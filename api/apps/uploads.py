@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import io
+from http import HTTPStatus
 from typing import IO, Annotated, Any, cast
 
 from flask import Flask, Request, Response, g, request
 from pydantic import WithJsonSchema
 from werkzeug.exceptions import HTTPException
+from werkzeug.formparser import FormDataParser
 
 from api.apps.envelope import ARGUMENT, ApiError
+from api.apps.problems import Problem
 from api.apps.services import services
 from common.errors import PagemillError
 from common.settings import ServerSettings
@@ -22,6 +25,7 @@ from rag.utils.object_store import StoredFile, Upload
 # Form fields that may come with the files.
 _OTHER_PARTS = 32
 _PIECE_BYTES = 64 * 1024
+_MAX_SHOWN = 40
 BinaryFile = Annotated[bytes, WithJsonSchema({"type": "string", "format": "binary"})]
 
 
@@ -66,8 +70,26 @@ class IncomingFile(io.RawIOBase):
         super().close()
 
 
+class _FormParser(FormDataParser):
+    """A form that can't be read is refused, not taken for an empty one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.silent = False
+
+    def parse(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().parse(*args, **kwargs)
+        except UnicodeDecodeError as exc:
+            raise ApiError(ARGUMENT, "The form can't be read: a header of one of its parts is no UTF-8") from exc
+        except ValueError as exc:
+            raise ApiError(ARGUMENT, f"The form can't be read: {exc}") from exc
+
+
 class StreamingRequest(Request):
     """A request whose file parts go straight to the object store."""
+
+    form_data_parser_class = _FormParser
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -92,8 +114,18 @@ def register(app: Flask, server: ServerSettings) -> None:
     app.request_class = StreamingRequest
     app.config["MAX_CONTENT_LENGTH"] = server.max_body_mb * 1024 * 1024
     app.config["MAX_FORM_PARTS"] = server.max_files_per_upload + _OTHER_PARTS
+    app.before_request(_require_no_encoding)
     app.after_request(_read_rest)
     app.teardown_request(_discard_rest)
+
+
+def _require_no_encoding() -> None:
+    """Of what has become smaller nobody can tell how large it is."""
+    given = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if request.url_rule is not None and given not in ("", "identity"):
+        detail = f"Content-Encoding is not supported: send the body as it is, not as {given[:_MAX_SHOWN]}"
+        headers = {"Accept-Encoding": "identity"}
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_content_encoding", detail, headers=headers)
 
 
 def _read_rest(response: Response) -> Response:

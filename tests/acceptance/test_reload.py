@@ -123,11 +123,15 @@ def test_nobody_notices_a_reload(instance: Instance) -> None:
     assert instance.call("GET", f"/datasets/{dataset_id}/documents")["data"]["total"] == uploaded
 
 
-def test_what_is_under_way_ends_and_followers_come_back(instance: Instance, tmp_path: Path) -> None:
-    dataset_id = instance.dataset("slow")
+@pytest.mark.parametrize(("lines", "connection"), [(5000, "keep-alive"), (1000, "close")], ids=["read", "waited for"])
+def test_what_is_under_way_ends_and_followers_come_back(
+    instance: Instance, tmp_path: Path, lines: int, connection: str
+) -> None:
+    """A large body is being read, and its connection kept; a small one is waited for, and nothing was promised."""
+    dataset_id = instance.dataset(f"slow {lines}")
     job = begin(instance, write_long(tmp_path / "long.pdf", 3000), priority="bulk")
     place = urlsplit(instance.address)
-    content = b"a line about herons\n" * 1000
+    content = b"a line about herons\n" * lines
     head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="slow.txt"\r\n\r\n'
     body = head + content + b"\r\n--b--\r\n"
     with (
@@ -151,7 +155,7 @@ def test_what_is_under_way_ends_and_followers_come_back(instance: Instance, tmp_
             slow.sendall(body[500:])
             answer = http.client.HTTPResponse(slow)
             answer.begin()
-            assert (answer.status, answer.getheader("Connection")) == (200, "keep-alive")
+            assert (answer.status, answer.getheader("Connection")) == (200, connection)
             document = json.loads(answer.read())["data"][0]
             assert (document["name"], document["size"]) == ("slow.txt", len(content))
     wait_until(lambda: not alive([old]), what="the old worker's end")

@@ -4,12 +4,17 @@ refused is told so in the API's envelope, under an id that the log has."""
 from __future__ import annotations
 
 import json
+import select
 import socket
+import time
 import urllib.request
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 from tests.acceptance.instance import Instance, running_instance
@@ -27,9 +32,40 @@ def instance(short_dir: Path) -> Iterator[Instance]:
         assert made.stop() == 0
 
 
+@pytest.fixture(scope="module")
+def strict(short_dir: Path) -> Iterator[Instance]:
+    """One that loses its patience soon."""
+    environ = {"PAGEMILL_SERVER_RECEIVE_TIMEOUT_S": "3", "PAGEMILL_SERVER_THREADS": "2"}
+    with running_instance(short_dir / "strict", **environ) as made:
+        yield made
+
+
 def connect(instance: Instance) -> socket.socket:
     host, port = instance.address.removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), timeout=_SOON_S)
+
+
+def head(path: str, *lines: str) -> bytes:
+    """Of a POST."""
+    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: x", *lines, "", ""]).encode()
+
+
+def sent_file(dataset_id: str, key: str, size: int) -> tuple[bytes, bytes]:
+    """(the head of an upload, its body)"""
+    part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+    body = part + b"word " * (size // 5) + b"\r\n--b--\r\n"
+    lines = (f"Authorization: {key}", "Content-Type: multipart/form-data; boundary=b", f"Content-Length: {len(body)}")
+    return head(f"/api/v1/datasets/{dataset_id}/documents", *lines), body
+
+
+def answer(link: socket.socket) -> tuple[int, dict[str, str], Any]:
+    """(status, headers, JSON); a client that was told to go on reads on."""
+    file = link.makefile("rb")
+    status = 100
+    while status == 100:
+        status = int(file.readline().split()[1])
+        headers = dict(line.decode().strip().split(": ", 1) for line in iter(file.readline, b"\r\n"))
+    return status, headers, json.loads(file.read(int(headers["Content-Length"])))
 
 
 def require_answer(instance: Instance) -> None:
@@ -43,6 +79,117 @@ def test_heads_that_do_not_come_hold_no_thread(instance: Instance, sent: bytes) 
         for _ in range(40):
             links.enter_context(connect(instance)).sendall(sent)
         require_answer(instance)
+
+
+_LOGIN = ("/api/v1/auth/login", "Content-Type: application/json")
+_CHUNKED = "Transfer-Encoding: chunked"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        head(*_LOGIN, "Content-Length: 50") + b'{"email": ',
+        head(*_LOGIN, "Content-Length: 50", "Expect: 100-continue"),
+        head(*_LOGIN, "Content-Length: 30000000") + b'{"email": "' + b"a" * 50_000,
+        head(*_LOGIN, _CHUNKED) + b'a\r\n{"email": \r\n',
+        head(*_LOGIN, _CHUNKED) + b"5\r\n0\r\n\r\n\r\n",
+        head(*_LOGIN, _CHUNKED) + b"40000\r\n{" + b" " * 50_000,
+        head("/api/v1/datasets", "Content-Length: 1000000") + b"{" + b" " * 50_000,
+    ],
+    ids=["a login", "asks first", "a large login", "in chunks", "a false end", "a large chunk", "no key"],
+)
+def test_bodies_of_strangers_that_do_not_come_hold_no_thread(instance: Instance, sent: bytes) -> None:
+    with ExitStack() as links:
+        for _ in range(100):
+            links.enter_context(connect(instance)).sendall(sent)
+        require_answer(instance)
+        dataset_id = instance.dataset(f"beside {zlib.crc32(sent)}")
+        begun, body = sent_file(dataset_id, instance.key(), 200_000)
+        with connect(instance) as link:
+            link.sendall(begun + body)
+            assert answer(link)[2]["code"] == 0
+
+
+def test_large_bodies_leave_threads_to_others_and_are_read_in_turn(instance: Instance) -> None:
+    dataset_id = instance.dataset("many at once")
+    begun, body = sent_file(dataset_id, instance.key(), 200_000)
+    with ExitStack() as stack:
+        links = [stack.enter_context(connect(instance)) for _ in range(100)]
+        for link in links:
+            link.sendall(begun + body[:100_000])
+        require_answer(instance)
+        for link in links[:10]:
+            link.sendall(body[100_000:])
+        for link in links[:10]:
+            assert answer(link)[2]["code"] == 0
+
+
+def test_a_body_in_pieces_is_taken(instance: Instance) -> None:
+    whole = json.dumps({"email": "nobody@here.org", "password": "x"}).encode()
+    with connect(instance) as link:
+        link.sendall(head(*_LOGIN, f"Content-Length: {len(whole)}", "Expect: 100-continue"))
+        assert link.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        for at in range(len(whole)):
+            link.sendall(whole[at : at + 1])
+        assert "is not registered" in answer(link)[2]["message"]
+        link.sendall(head(*_LOGIN, _CHUNKED))
+        for at in range(len(whole)):
+            link.sendall(b"1\r\n" + whole[at : at + 1] + b"\r\n")
+        link.sendall(b"0\r\n\r\n")
+        assert "is not registered" in answer(link)[2]["message"]
+
+
+@pytest.mark.parametrize("begun", [b"POST /api/v1/auth/login HTTP/1.1\r\n", head(*_LOGIN, "Content-Length: 50") + b"{"])
+def test_who_ends_early_costs_nothing(instance: Instance, begun: bytes) -> None:
+    """The end of what was sent is no news that is looked at again and again."""
+    server = next(one for one in instance.children("api.cli server"))
+    spent_before_s = spent_s(server)
+    with connect(instance) as link:
+        link.sendall(begun)
+        time.sleep(0.2)
+        link.shutdown(socket.SHUT_WR)
+        time.sleep(3.0)
+    assert spent_s(server) - spent_before_s < 1.5
+
+
+def spent_s(process: psutil.Process) -> float:
+    times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
+    return sum(one.user + one.system for one in times)
+
+
+def test_a_request_that_does_not_become_whole_is_told_so(strict: Instance) -> None:
+    with connect(strict) as link:
+        link.sendall(head(*_LOGIN, "Content-Length: 50") + b"{")
+        status, headers, told = answer(link)
+        assert (status, headers["Connection"], told["code"], told["data"]) == (408, "close", 408, None)
+        assert link.recv(1) == b""
+    assert headers["X-Request-Id"] in strict.output()
+
+
+@pytest.mark.parametrize("pause_s", [0.5, 60.0], ids=["drops", "silent"])
+def test_a_large_body_that_comes_too_slowly_is_told_so(strict: Instance, pause_s: float) -> None:
+    begun, body = sent_file(strict.dataset("slow"), strict.key(), 200_000)
+    with connect(strict) as link:
+        link.sendall(begun + body[:100_000])
+        for at in range(100_000, 100_100):
+            if select.select([link], [], [], pause_s)[0]:
+                break
+            link.sendall(body[at : at + 1])
+        status, headers, told = answer(link)
+        assert (status, headers["Connection"], told["code"]) == (408, "close", 408)
+        assert "too slowly" in told["message"]
+    require_answer(strict)
+
+
+def test_a_large_body_over_a_slow_line_is_taken(strict: Instance) -> None:
+    """Twice as fast as it has to be, and for much longer than anybody may be silent."""
+    begun, body = sent_file(strict.dataset("patient"), strict.key(), 60_000)
+    with connect(strict) as link:
+        link.sendall(begun + body[:34_000])
+        for at in range(34_000, len(body), 2048):
+            time.sleep(1.0)
+            link.sendall(body[at : at + 2048])
+        assert answer(link)[2]["code"] == 0
 
 
 def test_a_head_in_pieces_and_requests_in_one_piece_are_answered(instance: Instance) -> None:

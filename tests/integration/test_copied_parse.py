@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,15 +21,9 @@ from rag.utils import embedded_copies
 from rag.utils.doc_index import Adoption, Scope
 from rag.utils.embedded_index import EmbeddedIndex
 from tests.at_once import at_once
-from tests.rest_world import RestWorld, embedder, rest_world
+from tests.rest_world import RestWorld, embedder
 
 _TEXTS = ("the miller weighs alpha beta by its sound", "gamma delta in a blue vat")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
@@ -38,11 +31,7 @@ def source(world: RestWorld) -> tuple[str, str]:
     """A document that was parsed, with the digests of today."""
     dataset_id = world.dataset("first")
     document_id = world.document(dataset_id, "a.txt")
-    world.ingest(dataset_id, document_id, ["first"], ["second"])
-    parse(world, dataset_id, document_id)
-    (task,) = world.claim(document_id)
-    world.finish(task, _TEXTS)
-    world.flip(document_id)
+    world.parse_twice(dataset_id, document_id, _TEXTS)
     return dataset_id, document_id
 
 
@@ -51,12 +40,6 @@ def other(world: RestWorld, source: tuple[str, str]) -> tuple[str, str]:
     """The same file in another dataset, not parsed yet."""
     dataset_id = world.dataset("other")
     return dataset_id, world.document(dataset_id, "b.txt")
-
-
-def parse(world: RestWorld, dataset_id: str, document_id: str) -> str:
-    """The state that the document is in right after the call."""
-    world.ok("POST", f"/datasets/{dataset_id}/chunks", json={"document_ids": [document_id]})
-    return str(world.shown(dataset_id, document_id)["run"])
 
 
 def listed(world: RestWorld, dataset_id: str, document_id: str) -> list[dict[str, Any]]:
@@ -77,7 +60,7 @@ def copying(world: RestWorld) -> CopiedParse:
 def test_it_is_done_at_once_and_found_though_no_indexer_runs(world: RestWorld, other: tuple[str, str]) -> None:
     dataset_id, document_id = other
     before_it = TallyService(world.rows).total()
-    assert parse(world, dataset_id, document_id) == "DONE"
+    assert world.parse(dataset_id, document_id) == "DONE"
     counted = TallyService(world.rows).total()
     assert (counted.reused - before_it.reused, counted.chunks - before_it.chunks) == (1, 2)
     row = world.row(document_id)
@@ -103,7 +86,7 @@ def test_it_is_done_at_once_and_found_though_no_indexer_runs(world: RestWorld, o
 def test_each_has_ids_and_an_answer_of_its_own(
     world: RestWorld, source: tuple[str, str], other: tuple[str, str]
 ) -> None:
-    parse(world, *other)
+    world.parse(*other)
     ours, theirs = ({chunk["id"] for chunk in listed(world, *place)} for place in (source, other))
     assert not ours & theirs
     both = world.ok(
@@ -113,7 +96,7 @@ def test_each_has_ids_and_an_answer_of_its_own(
     assert len({hit["term_similarity"] for hit in both["chunks"][:2]}) == 1
     only = found(world, other[0], "miller", document_ids=[other[1]])
     assert {hit["document_id"] for hit in only} == {other[1]}
-    assert parse(world, *other) == "DONE"  # unchanged
+    assert world.parse(*other) == "DONE"  # unchanged
     assert world.row(other[1]).generation == 1
 
 
@@ -122,7 +105,7 @@ def test_each_has_ids_and_an_answer_of_its_own(
 def test_deleting_either_leaves_the_other(
     world: RestWorld, source: tuple[str, str], other: tuple[str, str], indexed: bool, first: str
 ) -> None:
-    parse(world, *other)
+    world.parse(*other)
     if indexed:
         world.catch_up()
     gone, left = (source, other) if first == "source" else (other, source)
@@ -139,7 +122,7 @@ def test_deleting_either_leaves_the_other(
 
 
 def test_an_edit_of_either_leaves_the_other(world: RestWorld, source: tuple[str, str], other: tuple[str, str]) -> None:
-    parse(world, *other)
+    world.parse(*other)
     for mine, theirs, word in ((source, other, "omega"), (other, source, "sigma")):
         path = f"/datasets/{mine[0]}/documents/{mine[1]}/chunks/{listed(world, *mine)[0]['id']}"
         world.ok("PUT", path, json={"content": f"{word} instead"})
@@ -161,7 +144,7 @@ def test_an_edit_of_either_leaves_the_other(world: RestWorld, source: tuple[str,
 )
 def test_what_is_not_the_same_is_parsed(world: RestWorld, other: tuple[str, str], change: str) -> None:
     world.rows.write(world.rows.execute, change)
-    assert parse(world, *other) == "RUNNING"
+    assert world.parse(*other) == "RUNNING"
 
 
 def test_a_source_that_is_not_all_there_or_not_findable_is_none(
@@ -171,7 +154,7 @@ def test_a_source_that_is_not_all_there_or_not_findable_is_none(
     assert copying(world).settle([other[1]]) == []
     world.rows.write(world.rows.execute, "UPDATE document SET visible_seq = 1 WHERE id = ?", (source[1],))
     world.index.delete(Scope(world.caller.tenant_id, source[0], source[1]))
-    assert parse(world, *other) == "RUNNING"
+    assert world.parse(*other) == "RUNNING"
     assert world.row(other[1]).generation == 3  # two were taken in vain
 
 
@@ -193,7 +176,7 @@ def test_a_death_between_index_and_rows_leaves_nothing_to_be_seen(
     due = {line.scope.document_id: line.scope for line in StaleService(world.rows).due(10)}
     assert world.index.count(due[other[1]]) == 2
     world.index.delete(due[other[1]])
-    assert parse(world, *other) == "DONE"
+    assert world.parse(*other) == "DONE"
     assert world.row(other[1]).generation == 2
     assert len(listed(world, *other)) == 2
 
@@ -236,7 +219,7 @@ def test_many_who_look_at_once_see_one_copy(world: RestWorld, source: tuple[str,
 
 def test_a_copy_of_a_copy_that_is_not_made_yet_is_one_of_the_first(world: RestWorld, other: tuple[str, str]) -> None:
     chain = [other, *((kb, world.document(kb, "c.txt")) for kb in map(world.dataset, ("third", "fourth")))]
-    assert [parse(world, *place) for place in chain] == ["DONE"] * 3
+    assert [world.parse(*place) for place in chain] == ["DONE"] * 3
     assert waiting_notes(world) == 3  # nobody has looked yet
     for place in chain:
         assert [chunk["content"] for chunk in listed(world, *place)] == list(_TEXTS)

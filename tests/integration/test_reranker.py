@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from api.db.services.retrieval_service import RetrievalService
 from common.errors import Outage
 from common.settings import RerankSettings
 from rag.utils.endpoint_reranker import EndpointReranker
-from tests.rest_world import RestWorld, embedder, rest_world
+from tests.rest_world import RestWorld, embedder
 from tests.servers.embedding_endpoint import (
     EmbeddingEndpoint,
     Mood,
@@ -138,12 +137,6 @@ def test_whatever_goes_wrong_is_an_outage_that_keeps_the_key(
 
 
 # A search
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 def with_reranker(world: RestWorld, settings: RerankSettings) -> None:

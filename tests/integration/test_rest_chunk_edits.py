@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,15 +14,9 @@ from api.db.services.index_audit import AuditService
 from api.db.services.stale_service import StaleService
 from common.errors import IndexUnavailable, NotFound
 from rag.utils.doc_index import Scope
-from tests.rest_world import RestWorld, rest_world
+from tests.rest_world import RestWorld
 
 TEXTS = ("The Danube flows through Vienna.", "Bread is baked with flour.", "The moon is far away.")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 class Place:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,15 +10,9 @@ import pytest
 from api.apps import create_app
 from api.db.models import Task
 from common.errors import QueueUnavailable
-from tests.rest_world import RestWorld, rest_world
+from tests.rest_world import RestWorld
 
 TEXTS = ("The Danube flows through Vienna.", "Bread is baked with flour.")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +15,7 @@ from api.db.services.task_plan import ModelTraits
 from api.db.services.task_requests import Fail
 from common.settings import TaskSettings
 from tests.at_once import at_once
-from tests.rest_world import RestWorld, rest_world
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
+from tests.rest_world import RestWorld
 
 
 def search(world: RestWorld, dataset_id: str, question: str) -> list[Any]:

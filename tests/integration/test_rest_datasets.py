@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,14 +9,7 @@ import pytest
 from api.db.models import Knowledgebase
 from common.ids import is_id
 from tests.at_once import at_once
-from tests.rest_world import RestWorld, new_caller, rest_world
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
-
+from tests.rest_world import RestWorld, new_caller
 
 DATASET_KEYS = {
     "id", "name", "avatar", "description", "tenant_id", "created_by", "language", "embedding_model", "permission",

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from api.apps import create_app
 from api.db.models import Document, Knowledgebase, Task
 from api.db.services.task_requests import BadRange, Fail, FinishRange, Written
 from tests.at_once import at_once
 from tests.rest_jobs import begun, job, post, problem
-from tests.rest_world import RestWorld, rest_world
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
+from tests.rest_world import RestWorld
 
 
 def test_a_job_is_begun_in_one_call(world: RestWorld) -> None:

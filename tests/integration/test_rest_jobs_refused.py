@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,6 @@ from common.errors import QueueUnavailable
 from common.settings import ServerSettings, TaskSettings
 from tests.rest_jobs import begun, job, post, problem
 from tests.rest_world import RestWorld, new_caller, rest_world
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 def wrong_fields(answer: TestResponse, status: int = 422) -> list[str]:

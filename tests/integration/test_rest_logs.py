@@ -6,20 +6,13 @@ import io
 import json
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from common import logs
 from common.settings import LogSettings
-from tests.rest_world import RestWorld, rest_world
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
+from tests.rest_world import RestWorld
 
 
 @pytest.fixture

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.rest_world import RestWorld, rest_world
+from tests.rest_world import RestWorld
 
 NOTES: dict[str, dict[str, Any]] = {
     "a.txt": {"author": "Ann", "year": 2020, "tags": ["x", "y"], "day": "2024-01-02"},
     "b.txt": {"author": "bob", "year": 2024, "tags": ["y"]},
     "c.md": {},
 }
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture

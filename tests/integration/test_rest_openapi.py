@@ -120,3 +120,10 @@ def test_the_page_shows_every_operation_and_runs_nothing(world: RestWorld, docum
     assert "<style" not in page and "style=" not in page and "http://" not in page.replace("http://localhost", "")
     for source in page.split("<script")[1:]:
         assert source.lstrip().startswith(("src=", 'type="module" src=')), "an inline script"
+
+
+def test_the_page_shows_words_as_people_write_them(world: RestWorld) -> None:
+    page = world.client.get("/api/docs").get_data(as_text=True)
+    assert "Only these; <code>metadata_condition</code> is then passed over" in page
+    assert "`" not in page
+    assert "at least 1 entry" in page and " 1 entries" not in page and " 1 characters" not in page

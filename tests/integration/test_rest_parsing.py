@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.db.services.task_requests import Fail, GiveBack, Progress
-from tests.rest_world import RestWorld, new_caller, rest_world
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
+from tests.rest_world import RestWorld, new_caller
 
 
 @pytest.fixture

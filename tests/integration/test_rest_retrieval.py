@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +9,7 @@ import pytest
 from api.db.models import Document, Knowledgebase
 from api.db.services.task_requests import GiveBack
 from common.errors import IndexUnavailable
-from tests.rest_world import RestWorld, new_caller, rest_world
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
+from tests.rest_world import RestWorld, new_caller
 
 
 def note(document_id: str, **metadata: object) -> None:

@@ -3,6 +3,7 @@ none is refused by name; ids and times in the spellings that RAGFlow takes."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import uuid
@@ -99,6 +100,72 @@ def test_the_description_gives_no_default_that_would_be_refused(world: RestWorld
         for key, field in schema.get("properties", {}).items():
             if field.get("type") == "string" and "default" in field:
                 assert len(field["default"]) >= field.get("minLength", 0), (name, key)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_problem"),
+    [
+        ("/admin/executors/a%0Ab/restart", True),
+        ("/admin/executors/%2F/resume", True),
+        ("/jobs/a/b/c", True),
+        ("/webhooks/a/b/c", True),
+        ("/datasets/a/nothing", False),
+        ("/nothing", False),
+    ],
+)
+def test_an_address_that_is_none_has_the_shape_of_its_neighbours(world: RestWorld, path: str, is_problem: bool) -> None:
+    got = world.client.post(f"/api/v1{path}", headers={"Authorization": world.key})
+    shape = "application/problem+json" if is_problem else "application/json"
+    assert (got.status_code, got.content_type) == (404, shape)
+    assert got.get_json()["code"] == ("not_found" if is_problem else 404)
+
+
+@pytest.mark.parametrize("path", ["//api/v1/datasets", "/api//v1///datasets", "///api/v1/datasets/"])
+def test_a_slash_too_many_is_none(world: RestWorld, path: str) -> None:
+    got = world.client.get(environ_overrides={"PATH_INFO": path}, headers={"Authorization": world.key})
+    assert (got.status_code, got.get_json()["code"]) == (200, 0)
+
+
+def test_slashes_alone_are_the_first_page(world: RestWorld) -> None:
+    paths = ("/", "//", "////")
+    first, *others = (world.client.get(environ_overrides={"PATH_INFO": path}) for path in paths)
+    assert {(one.status_code, one.headers.get("Location")) for one in others} == {
+        (first.status_code, first.headers.get("Location"))
+    }
+    assert first.status_code != 308
+
+
+@pytest.mark.parametrize("path", ["/datasets", "/auth/login", "/retrieval", "/jobs", "/webhooks"])
+def test_a_body_that_is_packed_is_refused_as_such(world: RestWorld, path: str) -> None:
+    headers = {"Authorization": world.key, "Content-Encoding": "gzip", "Content-Type": "application/json"}
+    got = world.client.post(f"/api/v1{path}", data=gzip.compress(b'{"name": "a"}'), headers=headers)
+    told = got.get_json()
+    assert (got.status_code, got.headers["Accept-Encoding"]) == (415, "identity")
+    assert "Content-Encoding is not supported" in (told.get("message") or told["detail"])
+    plain = world.client.post(f"/api/v1{path}", json={}, headers={"Content-Encoding": "identity"})
+    assert plain.status_code != 415
+
+
+@pytest.mark.parametrize(
+    ("content_type", "disposition", "named"),
+    [
+        ("multipart/form-data; boundary=b", b'form-data; name="file"; filename="\xff\xfe.txt"', "no UTF-8"),
+        ("multipart/form-data", b'form-data; name="file"; filename="a.txt"', "Missing boundary"),
+    ],
+)
+def test_a_form_that_cannot_be_read_is_told_why(
+    world: RestWorld, content_type: str, disposition: bytes, named: str
+) -> None:
+    body = b"--b\r\nContent-Disposition: " + disposition + b"\r\n\r\nwords\r\n--b--\r\n"
+    for path in (f"/datasets/{world.dataset()}/documents", "/jobs"):
+        headers = {"Authorization": world.key, "Content-Type": content_type}
+        told = world.client.post(f"/api/v1{path}", data=body, headers=headers).get_json()
+        assert named in (told.get("message") or told["detail"])
+
+
+def test_a_stranger_sends_no_more_than_a_password_needs(world: RestWorld) -> None:
+    told = world.client.post("/api/v1/auth/login", json={"email": "a@b.org", "password": "x" * 20_000}).get_json()
+    assert (told["code"], "at most 16384 bytes" in told["message"]) == (101, True)
 
 
 def test_a_wrong_key_in_the_address_of_a_socket_counts(tmp_path: Path) -> None:

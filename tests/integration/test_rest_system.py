@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from api.apps import create_app
 from common.errors import QueueUnavailable
-from tests.rest_world import RestWorld, rest_world
+from tests.rest_world import RestWorld
 
 UNAUTHORIZED = {"code": 401, "message": "<Unauthorized '401: Unauthorized'>", "data": None}
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Bearer nope", "nope", "Basic eDp5", "ragflow-ü"])

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from rag.utils.doc_index import Scope
-from tests.rest_world import RestWorld, new_caller, rest_world
+from tests.rest_world import RestWorld, new_caller
 
 # For each page and each chunk of it, what stands in it.
 CONTENTS = [[((1, "Lamps", 1), (2, "Oil", 1)), ()], [((2, "Wicks", 2),), ((1, "Tides", 2), (3, "Ebb", 2))]]
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as made:
-        yield made
 
 
 def ingest(world: RestWorld, dataset_id: str, document_id: str) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,15 +10,9 @@ import pytest
 from api.db.models import Document, Knowledgebase
 from api.db.services.retrieval_service import Question
 from common.errors import InvalidInput
-from tests.rest_world import RestWorld, rest_world
+from tests.rest_world import RestWorld
 
 TEXTS = ("The Danube flows through Vienna.", "Bread is baked with flour.")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 def parsed(world: RestWorld, name: str = "a.txt") -> tuple[str, str]:

@@ -3,26 +3,18 @@ as the description says, and nothing is changed. The models are walked: a new fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.apps.openapi.operation import operation_of
 from tests.described import matched
-from tests.rest_world import RestWorld, rest_world
+from tests.rest_world import RestWorld
 
 # RAGFlow takes the default for a page that is none, and of other numbers the whole part.
 LENIENT = {"page", "page_size", "top_k"}
 # Without an effect: kept for clients that send them.
 WITHOUT_EFFECT = {"delete"}
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 def bodies(world: RestWorld) -> list[tuple[str, str, dict[str, Any]]]:

@@ -13,7 +13,7 @@ import pytest
 from rag.utils.doc_index import DocIndex, Hit, WordScore
 from tests.elastic_indexes import elastic_index, elastic_settings
 from tests.indexes import KINDS, ask, chunk, embedded_index, put
-from tests.rest_world import RestWorld, rest_world
+from tests.rest_world import RestWorld
 
 pytestmark = pytest.mark.timeout(900)
 TEXTS = ("whale song of the deep", "whale whale tale", "a song for a tiger", "nothing of it")
@@ -86,12 +86,6 @@ def test_the_same_is_told_on_every_index(elasticsearch_url: str, tmp_path: Path)
 
 RIVERS = ["The river Danube flows through Vienna.", "The Rhine flows through Basel and Cologne."]
 BREAD = ["Bread is baked from flour, water and yeast."]
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture

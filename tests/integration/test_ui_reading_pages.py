@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 from flask.testing import FlaskClient
 
 from api.apps.browser_sessions import COOKIE
 from api.db.services.account_service import Caller
 from api.db.services.task_requests import Fail
-from tests.rest_world import RestWorld, new_caller, rest_world
+from tests.rest_world import RestWorld, new_caller
 
 NAME = "<b>sly & odd'<script>.pdf"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as made:
-        yield made
 
 
 def browser_of(world: RestWorld, caller: Caller) -> FlaskClient:

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,15 +15,9 @@ from api.db.services.unchanged_parse import UnchangedParse
 from common.errors import IndexUnavailable
 from common.settings import TaskSettings
 from rag.utils.doc_index import DocIndex, Scope, Tally
-from tests.rest_world import RestWorld, embedder, rest_world
+from tests.rest_world import RestWorld, embedder
 
 _TEXTS = ("alpha beta", "gamma delta")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
@@ -32,24 +25,14 @@ def parsed(world: RestWorld) -> tuple[str, str]:
     """A document that was parsed with the digests of today."""
     dataset_id = world.dataset()
     document_id = world.document(dataset_id)
-    world.ingest(dataset_id, document_id, ["first"], ["second"])
-    parse(world, dataset_id, document_id)
-    (task,) = world.claim(document_id)
-    world.finish(task, _TEXTS)
-    world.flip(document_id)
+    world.parse_twice(dataset_id, document_id, _TEXTS)
     return dataset_id, document_id
-
-
-def parse(world: RestWorld, dataset_id: str, document_id: str) -> str:
-    """The state that the document is in right after the call."""
-    world.ok("POST", f"/datasets/{dataset_id}/chunks", json={"document_ids": [document_id]})
-    return str(world.shown(dataset_id, document_id)["run"])
 
 
 def test_it_is_done_at_once_without_a_task(world: RestWorld, parsed: tuple[str, str]) -> None:
     dataset_id, document_id = parsed
     before, tasks = world.row(document_id), Task.select().count()
-    assert parse(world, dataset_id, document_id) == "DONE"
+    assert world.parse(dataset_id, document_id) == "DONE"
     after = world.row(document_id)
     assert Task.select().count() == tasks
     assert (after.generation, after.active_generation) == (before.generation, before.generation)
@@ -65,7 +48,7 @@ def test_it_is_done_at_once_without_a_task(world: RestWorld, parsed: tuple[str, 
 def test_a_chunk_that_is_gone_from_the_index_is_made_again(world: RestWorld, parsed: tuple[str, str]) -> None:
     dataset_id, document_id = parsed
     world.index.delete(Scope(world.caller.tenant_id, dataset_id, document_id))
-    assert parse(world, dataset_id, document_id) == "RUNNING"
+    assert world.parse(dataset_id, document_id) == "RUNNING"
     assert world.row(document_id).generation == 3
 
 
@@ -85,7 +68,7 @@ def test_a_chunk_that_is_gone_from_the_index_is_made_again(world: RestWorld, par
 )
 def test_whatever_may_have_changed_is_parsed(world: RestWorld, parsed: tuple[str, str], change: str) -> None:
     world.rows.write(world.rows.execute, change)
-    assert parse(world, *parsed) == "RUNNING"
+    assert world.parse(*parsed) == "RUNNING"
 
 
 def test_another_model_behind_the_same_name_is_another_parse(world: RestWorld, parsed: tuple[str, str]) -> None:
@@ -100,7 +83,7 @@ def test_it_is_told_to_webhooks(world: RestWorld, parsed: tuple[str, str]) -> No
     hook = world.call("POST", "/webhooks", json=made).get_json()["webhook_id"]
     for ends in (1, 2):
         time.sleep(0.002)  # two parses do not end in one millisecond
-        assert parse(world, *parsed) == "DONE"
+        assert world.parse(*parsed) == "DONE"
         deliveries = world.call("GET", f"/webhooks/{hook}/deliveries").get_json()["deliveries"]
         assert [one["event"] for one in deliveries] == ["done"] * ends
 
@@ -122,7 +105,7 @@ def test_edits_by_people_are_discarded_by_the_next_parse(
     first = world.ok("GET", chunks)["chunks"][0]["id"]
     named = json.loads(json.dumps(body).replace("{first}", first))
     world.ok(method, chunks + path.replace("{first}", first), json=named)
-    assert parse(world, dataset_id, document_id) == "RUNNING"
+    assert world.parse(dataset_id, document_id) == "RUNNING"
 
 
 def test_deleting_every_chunk_is_told(world: RestWorld, parsed: tuple[str, str]) -> None:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.db.services.webhook_service import MOST_WEBHOOKS
 from tests.rest_jobs import begun, problem
-from tests.rest_world import RestWorld, new_caller, rest_world
+from tests.rest_world import RestWorld, new_caller
 
 URL = "https://hooks.example/pagemill?x=1"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with rest_world(tmp_path) as opened:
-        yield opened
 
 
 def made(world: RestWorld, **fields: Any) -> Any:

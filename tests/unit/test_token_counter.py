@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -26,6 +26,7 @@ def asked(text: str) -> int:
     return len(TOKENIZER.encode(text, add_special_tokens=False).ids)
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=30))
 def test_by_words_as_by_the_whole_text(parts: list[str]) -> None:
     text = "".join(parts)
@@ -46,6 +47,7 @@ def compiled() -> None:
         pytest.skip("rag/flow/word_counts.c was not compiled: no compiler, or no headers of Python, when installing")
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(max_codepoint=0x7F), max_size=60), max_size=12))
 def test_the_same_with_and_without_compiled_code(texts: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -12,13 +12,14 @@ from typing import Any
 Schema = Mapping[str, Any]
 _DEEPEST = 3
 _METHODS = ("get", "post", "put", "patch", "delete")
+# (before the number, after a one, after others)
 _BOUNDS = {
-    "minimum": "≥ {}",
-    "maximum": "≤ {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "minItems": "at least {} entries",
-    "maxItems": "at most {} entries",
+    "minimum": ("≥ ", "", ""),
+    "maximum": ("≤ ", "", ""),
+    "minLength": ("at least ", " character", " characters"),
+    "maxLength": ("at most ", " character", " characters"),
+    "minItems": ("at least ", " entry", " entries"),
+    "maxItems": ("at most ", " entry", " entries"),
 }
 
 
@@ -153,7 +154,7 @@ class _Words:
         return self._with_default(kind, schema)
 
     def _with_default(self, kind: str, schema: Schema) -> str:
-        bounds = [text.format(schema[key]) for key, text in _BOUNDS.items() if key in schema]
+        bounds = [_bound(key, schema[key]) for key in _BOUNDS if key in schema]
         default = schema.get("default")
         if isinstance(default, (str, int, float)) and default != "":
             bounds.append(f"default {json.dumps(default, ensure_ascii=False)}")
@@ -162,3 +163,8 @@ class _Words:
     def _followed(self, schema: Schema) -> dict[str, Any]:
         name = schema.get("$ref", "").rpartition("/")[2]
         return dict(self._components[name]) if name else dict(schema)
+
+
+def _bound(key: str, value: float) -> str:
+    before, after_one, after = _BOUNDS[key]
+    return f"{before}{value}{after_one if value == 1 else after}"

@@ -11,7 +11,7 @@ from flask import Blueprint, Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, NotFound
 
 from api.apps import envelope
-from api.apps.problems import Problem, problem_of
+from api.apps.problems import Problem, no_route, problem_of
 from api.apps.ui.rendering import render_page
 from common import errors
 
@@ -51,7 +51,7 @@ def register(app: Flask) -> None:
 def _no_route(error: NotFound) -> Response:
     is_page = not request.path.startswith(envelope.API_PATHS) and request.accept_mimetypes.accept_html
     wants_page = is_page and request.accept_mimetypes["text/html"] > request.accept_mimetypes["application/json"]
-    return _http(error) if wants_page else envelope.http_answer(error)
+    return _http(error) if wants_page else no_route(error)
 
 
 def _known(error: errors.PagemillError) -> Response:

@@ -17,6 +17,7 @@ from common.turns import stepping_aside
 
 ADMIN_EMAIL = "admin@pagemill.local"
 KEY_PREFIX = "ragflow-"
+_PASSWORD_BYTES = 12
 # Writing "last used" on every call would make every read a write.
 _LAST_USED_STEP_MS = 60_000
 # Of a password that nobody knows.
@@ -51,7 +52,7 @@ class AccountService:
         """Make the first user. Returns the new password, or None where there are users already."""
         if self._rows.read(User.select().exists):
             return None
-        password = secrets.token_urlsafe(12)
+        password = secrets.token_urlsafe(_PASSWORD_BYTES)
         made = self._rows.write(self._create_admin, self._hasher.hash(password))
         return password if made else None
 
@@ -90,6 +91,15 @@ class AccountService:
         except VerificationError as exc:
             raise Unauthorized("this is not your password") from exc
         self._rows.write(self._set_password, caller.user_id, self._hasher.hash(new))
+
+    def reset_password(self, user_id: str) -> str:
+        """A new password, which can be read only now; the user is signed out everywhere. API keys stay. Raises
+        NotFound."""
+        if self._rows.read(User.get_or_none, User.id == user_id) is None:
+            raise NotFound("there is no such user")
+        password = secrets.token_urlsafe(_PASSWORD_BYTES)
+        self._rows.write(self._set_password, user_id, self._hasher.hash(password))
+        return password
 
     def create_token(self, caller: Caller, name: str) -> str:
         """A new API key. This is the only moment it can be read."""

@@ -1,18 +1,13 @@
-"""What an administrator does with users: look at them, shut one out and let one in, a new password, the rights of an
-administrator. Nobody can shut out the last administrator, nor themselves."""
+"""What an administrator does with users: look at them, shut one out and let one in, the rights of an administrator.
+Nobody can shut out the last administrator, nor themselves. A new password is account_service's."""
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
-
-from argon2 import PasswordHasher
 
 from api.db.database import Rows
 from api.db.models import User
 from common.errors import InvalidInput, NotFound
-
-_PASSWORD_BYTES = 12
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,6 @@ class UserFacts:
 class UserAdmin:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._hasher = PasswordHasher()
 
     def all(self) -> list[UserFacts]:
         """The oldest first."""
@@ -59,12 +53,6 @@ class UserAdmin:
     def set_superuser(self, user_id: str, is_superuser: bool, by: str) -> None:
         self._rows.write(self._change, user_id, "is_superuser", is_superuser, by)
 
-    def reset_password(self, user_id: str) -> str:
-        """A new password, which can be read only now; the user is signed out everywhere. API keys stay."""
-        password = secrets.token_urlsafe(_PASSWORD_BYTES)
-        self._rows.write(self._set_password, user_id, self._hasher.hash(password))
-        return password
-
     def _change(self, user_id: str, column: str, value: bool, by: str) -> None:
         user = self._require(user_id)
         if not value and user_id == by:
@@ -73,15 +61,7 @@ class UserAdmin:
             raise InvalidInput(f"{user.email} is the only administrator")
         self._rows.execute(f"UPDATE user SET {column} = ? WHERE id = ?", (int(value), user_id))
         if column == "is_active" and not value:
-            self._sign_out(user_id)
-
-    def _set_password(self, user_id: str, password_hash: str) -> None:
-        self._require(user_id)
-        self._rows.execute("UPDATE user SET password_hash = ? WHERE id = ?", (password_hash, user_id))
-        self._sign_out(user_id)
-
-    def _sign_out(self, user_id: str) -> None:
-        self._rows.execute("DELETE FROM login_session WHERE user_id = ?", (user_id,))
+            self._rows.execute("DELETE FROM login_session WHERE user_id = ?", (user_id,))
 
     def _others(self, user_id: str) -> bool:
         """Locked: two administrators who shut each other out at the same moment must not both win."""

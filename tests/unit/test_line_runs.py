@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from rag.parser.blocks import Block, ReadOptions
 from rag.parser.headings import HeadingFinder
 from rag.parser.layout import Line
 from tests import pdfs
+from tests.compiled import require
 from tests.known_documents import MAKERS
 
 _STARTS = (
@@ -45,9 +45,7 @@ LINES = st.lists(
 
 @pytest.fixture(autouse=True)
 def compiled() -> None:
-    if paragraphs.line_runs is None:
-        assert not os.environ.get("CI"), "rag/parser/line_runs.c was not compiled"
-        pytest.skip("rag/parser/line_runs.c was not compiled: no compiler, or no headers of Python, when installing")
+    require(paragraphs.line_runs, "rag/parser/line_runs.c")
 
 
 def _blocks(lines: list[Line]) -> list[Block]:

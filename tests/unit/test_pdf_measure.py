@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from rag.parser.layout import Line
 from rag.parser.pdf_frame import Frame
 from rag.parser.pdf_lines import LineReader, read_lines, read_text
 from tests import pdfs
+from tests.compiled import require
 from tests.known_documents import MAKERS
 from tests.pdfs_placed import Placed, write_placed
 
@@ -29,9 +29,7 @@ def _documents(folder: Path) -> list[Path]:
 
 @pytest.fixture
 def compiled() -> None:
-    if pdf_measure.sweep is None:
-        assert not os.environ.get("CI"), "rag/parser/pdf_sweep.c was not compiled"
-        pytest.skip("rag/parser/pdf_sweep.c was not compiled: no compiler, or no headers of Python, when installing")
+    require(pdf_measure.sweep, "rag/parser/pdf_sweep.c")
 
 
 @pytest.mark.usefixtures("compiled")

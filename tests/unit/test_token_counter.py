@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ from common.settings import EmbeddingSettings
 from rag.flow import token_counter as counting
 from rag.flow.token_counter import token_counter
 from rag.utils.embedder import load_tokenizer
+from tests.compiled import require
 
 TOKENIZER = load_tokenizer(EmbeddingSettings())
 COUNT = token_counter(TOKENIZER)
@@ -42,9 +41,7 @@ def test_a_tokenizer_that_looks_across_words_is_asked_for_the_text() -> None:
 
 @pytest.fixture
 def compiled() -> None:
-    if counting.Counts is None:
-        assert not os.environ.get("CI"), "rag/flow/word_counts.c was not compiled"
-        pytest.skip("rag/flow/word_counts.c was not compiled: no compiler, or no headers of Python, when installing")
+    require(counting.Counts, "rag/flow/word_counts.c")
 
 
 @settings(deadline=None)

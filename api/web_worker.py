@@ -32,8 +32,10 @@ _LOOK_S = 1.0
 _LINGER_S = 2.0
 _STOP_PENDING_S = 1.0
 _DROPPED_BYTES = 64 * 1024
-# Of a body that the app left unread only that is dropped which is there.
+# Of a body that the app left unread only that is dropped which is there. A try may also end because its thread had to
+# wait for the interpreter: the connection was promised to be kept, so there are several.
 _UNREAD_S = 0.001
+_UNREAD_TRIES = 8
 _GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -147,7 +149,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return super().handle(conn)
 
     def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
-        return keepalive and bool(conn.parser.finish_body(deadline=time.monotonic() + _UNREAD_S))
+        finish = conn.parser.finish_body
+        return keepalive and any(finish(deadline=time.monotonic() + _UNREAD_S) for _ in range(_UNREAD_TRIES))
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
         """In the API's envelope, in place of gunicorn's page."""

@@ -10,7 +10,9 @@ import time
 import urllib.request
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +251,24 @@ def test_an_address_may_name_a_hundred_ids_and_more(instance: Instance) -> None:
     ids = "&".join(f"ids={n:032x}" for n in range(100))
     path = f"/datasets/{instance.dataset('many')}/documents?{ids}&metadata_condition=%7B%7D&keywords={'a' * 500}"
     assert "don't own the document" in instance.call("GET", path)["message"]
+
+
+def test_a_connection_that_is_promised_to_be_kept_is_kept_under_load(instance: Instance) -> None:
+    """Many at once, so that threads wait for the interpreter between an answer and what follows it."""
+    host, port = instance.address.removeprefix("http://").split(":")
+    body = b"x" * 60_000
+
+    def ask_often() -> int:
+        link = HTTPConnection(host, int(port), timeout=_SOON_S)
+        for _ in range(60):
+            link.request("POST", "/api/v1/datasets", body, {"Authorization": f"Bearer {key}"})
+            with link.getresponse() as answer:
+                assert answer.getheader("Connection") == "keep-alive"
+                answer.read()
+        link.close()
+        return 60
+
+    key = instance.key()
+    with ThreadPoolExecutor(16) as callers:
+        asked = [callers.submit(ask_often) for _ in range(16)]
+        assert sum(each.result() for each in asked) == 960

@@ -172,6 +172,8 @@ def _emptiest(spans: Sequence[Span], near: float, far: float) -> float:
 def _by_sections(lines: Sequence[Line], gutters: Sequence[float], rules: Sequence[Rule]) -> list[Line]:
     """By columns, above each rule across all of the text and then below it, if there are columns on both sides: the
     articles of a newspaper do not go on beyond it."""
+    if not rules:  # as on most pages
+        return _by_columns(lines, gutters)
     left, right = min([line.left for line in lines]), max([line.right for line in lines])
     most = _ACROSS * (right - left)
     across = sorted([at for start, end, at in rules if min(end, right) - max(start, left) >= most])

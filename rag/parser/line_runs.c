@@ -15,7 +15,7 @@
 
 /* Where a line has them. */
 static PyTypeObject *line_type;
-static struct { Py_ssize_t text, left, right, base, size, hyphened, block; } at;
+static struct { Py_ssize_t text, left, base, size, hyphened, block; } at;
 
 static PyObject *field(PyObject *line, Py_ssize_t offset)
 {
@@ -204,9 +204,8 @@ static PyObject *bind(PyObject *module, PyObject *type)
     }
     PyTypeObject *found = (PyTypeObject *)type;
     if (find_field(found, "text", &at.text) || find_field(found, "left", &at.left) ||
-        find_field(found, "right", &at.right) || find_field(found, "base", &at.base) ||
-        find_field(found, "size", &at.size) || find_field(found, "hyphened", &at.hyphened) ||
-        find_field(found, "block", &at.block))
+        find_field(found, "base", &at.base) || find_field(found, "size", &at.size) ||
+        find_field(found, "hyphened", &at.hyphened) || find_field(found, "block", &at.block))
         return NULL;
     Py_XSETREF(line_type, (PyTypeObject *)Py_NewRef(type));
     Py_RETURN_NONE;

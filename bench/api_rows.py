@@ -70,6 +70,11 @@ def fill_documents(rows: Rows, caller: Caller, documents: int, small_datasets: i
     for number, dataset_id in enumerate(datasets[1:]):
         first = documents + number * SMALL_SIZE
         _insert_in_slices(rows, _documents(caller, dataset_id, range(first, first + SMALL_SIZE), dice, now_ms))
+    rows.write(
+        rows.execute,
+        "UPDATE knowledgebase SET size_bytes ="
+        " (SELECT COALESCE(SUM(d.size_bytes), 0) FROM document d WHERE d.kb_id = knowledgebase.id)",
+    )
     return Filled(
         datasets[0],
         documents,

@@ -101,8 +101,7 @@ def list_page() -> Response:
 @describe(_TAG, "Show a dataset", answer=DatasetInFull)
 def get(dataset_id: str) -> Response:
     dataset = seen(dataset_id)
-    size = services().datasets.size_bytes(dataset.id)
-    return plain(dataset_json(dataset) | {"size": size, "connectors": []})
+    return plain(dataset_json(dataset) | {"size": dataset.size_bytes, "connectors": []})
 
 
 @bp.put("/datasets/<dataset_id>")

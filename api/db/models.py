@@ -102,6 +102,7 @@ class Knowledgebase(BaseModel):
     document_count = IntegerField(default=0)
     chunk_count = BigIntegerField(default=0)
     token_count = BigIntegerField(default=0)
+    size_bytes = BigIntegerField(default=0)
     create_ms = BigIntegerField()
     update_ms = BigIntegerField()
     deleted_ms = BigIntegerField(default=0)
@@ -164,12 +165,12 @@ class Document(BaseModel):
                 ("kb_id", "deleted_ms", "create_ms", "id", "update_ms", "run", "type", "suffix", "name_key"),
                 False,
             ),
-            (("kb_id", "deleted_ms", "run", "size_bytes"), False),
+            (("kb_id", "deleted_ms", "run", "name_key", "id"), False),
             (("tenant_id", "file_digest"), False),
             (("deleted_ms",), False),
             (("kb_id", "visible_seq"), False),
             (("kb_id", "deleted_ms", "update_ms", "id", "run"), False),
-            (("kb_id", "deleted_ms", "suffix", "type"), False),
+            (("kb_id", "deleted_ms", "type", "suffix"), False),
             (("tenant_id", "deleted_ms", "create_ms", "id"), False),
             (("tenant_id", "deleted_ms", "run", "create_ms", "id"), False),
         )

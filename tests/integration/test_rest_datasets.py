@@ -210,6 +210,10 @@ def test_get_adds_the_size(world: RestWorld) -> None:
     shown = world.ok("GET", f"/datasets/{dataset_id}/")
     assert set(shown) == DATASET_KEYS | {"size", "connectors"}
     assert (shown["size"], shown["document_count"]) == (5, 1)
+    second = world.document(dataset_id, "b.txt", b"hello again")
+    assert world.ok("GET", f"/datasets/{dataset_id}")["size"] == 16
+    world.ok("DELETE", f"/datasets/{dataset_id}/documents", json={"ids": [second]})
+    assert world.ok("GET", f"/datasets/{dataset_id}")["size"] == 5
 
 
 def test_unknown_and_foreign_datasets_are_refused_alike(world: RestWorld) -> None:

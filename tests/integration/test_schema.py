@@ -9,7 +9,8 @@ import pytest
 
 from api.db import migrations
 from api.db.database import Rows, open_rows
-from api.db.models import MODELS
+from api.db.models import MODELS, Document, Knowledgebase
+from api.db.records import insert
 from api.db.services.dataset_service import DatasetFilter, DatasetService
 from api.db.services.document_list import DocumentFilter
 from api.db.services.document_service import DocumentService
@@ -43,6 +44,45 @@ def test_migrating_twice_changes_nothing(rows: Rows) -> None:
 
 def test_migrations_are_numbered_without_gaps() -> None:
     assert [version for version, _ in migrations.available()] == list(range(1, migrations.newest() + 1))
+
+
+def test_the_size_of_datasets_is_counted_when_it_begins_to_be_kept(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = open_rows(database_url)
+    known = migrations.available()
+    monkeypatch.setattr(migrations, "available", lambda: known[:9])
+    migrations.migrate(rows)
+    before = (*[field.column_name for field in Knowledgebase._meta.sorted_fields if field.name != "size_bytes"],)
+    dataset = Knowledgebase(id="k", tenant_id="t", created_by="t", name="k", embedding_model="m", create_ms=1)
+    values = {**dataset.__data__, "parser_config": "{}", "update_ms": 1}
+    rows.insert_many("knowledgebase", before, [[values.get(column) for column in before]])
+    for number, deleted_ms in enumerate((0, 0, 7)):
+        insert(rows, [_document(f"d{number}", size_bytes=10 + number, deleted_ms=deleted_ms)])
+    monkeypatch.undo()
+    migrations.migrate(rows)
+    assert [one.size_bytes for one in Knowledgebase.select()] == [21]
+    rows.close_connection()
+
+
+def _document(doc_id: str, **fields: Any) -> Document:
+    return Document(
+        id=doc_id,
+        tenant_id="t",
+        kb_id="k",
+        created_by="t",
+        name=doc_id,
+        name_key=None if fields["deleted_ms"] else doc_id,
+        file_digest="0" * 64,
+        suffix="txt",
+        type="doc",
+        chunk_method="naive",
+        parser_config={},
+        meta_fields={},
+        create_ms=1,
+        update_ms=1,
+        **fields,
+    )
 
 
 def test_a_database_of_a_newer_version_is_refused_unchanged(database_url: str) -> None:

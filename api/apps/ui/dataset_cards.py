@@ -15,20 +15,13 @@ class Card:
     """`state` is a key of components/state.html, `word` what it says."""
 
     dataset: DatasetView
-    size_bytes: int
     state: str
     word: str
 
 
 def cards_of(datasets: Sequence[DatasetView]) -> list[Card]:
-    ids = [dataset.id for dataset in datasets]
-    sizes, runs = services().datasets.sizes_bytes(ids), services().datasets.run_counts(ids)
-    return [_card(dataset, sizes.get(dataset.id, 0), runs.get(dataset.id, {})) for dataset in datasets]
-
-
-def _card(dataset: DatasetView, size_bytes: int, runs: Mapping[DocumentRun, int]) -> Card:
-    state, word = _state(runs)
-    return Card(dataset, size_bytes, state, word)
+    runs = services().datasets.run_counts([dataset.id for dataset in datasets])
+    return [Card(dataset, *_state(runs.get(dataset.id, {}))) for dataset in datasets]
 
 
 def _state(runs: Mapping[DocumentRun, int]) -> tuple[str, str]:

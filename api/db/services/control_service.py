@@ -110,7 +110,8 @@ class ControlService:
         """A tombstone, without a name so that the name is free again."""
         running, cancel = int(DocumentRun.RUNNING), int(DOCUMENT_TRANSITIONS["cancel"].target)
         found = self._rows.rows(
-            "SELECT run, kb_id, chunk_count, token_count FROM document WHERE id = ? AND deleted_ms = 0", (doc_id,)
+            "SELECT run, kb_id, size_bytes, chunk_count, token_count FROM document WHERE id = ? AND deleted_ms = 0",
+            (doc_id,),
         )
         if not found:
             return False
@@ -119,10 +120,10 @@ class ControlService:
             f" run = CASE WHEN run = {running} THEN {cancel} ELSE run END, open_tasks = 0 WHERE id = ?",
             (doc_id,),
         )
-        run, kb_id, chunks, tokens = found[0]
+        run, kb_id, size_bytes, chunks, tokens = found[0]
         if run == running:
             webhook_outcomes.record(self._rows, doc_id, webhook_outcomes.Outcome.CANCELLED)
-        dataset_counts.add(self._rows, kb_id, documents=-1, chunks=-chunks, tokens=-tokens)
+        dataset_counts.add(self._rows, kb_id, documents=-1, size_bytes=-size_bytes, chunks=-chunks, tokens=-tokens)
         return True
 
     def _forget_results(self, doc_id: str) -> None:

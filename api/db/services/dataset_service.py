@@ -1,10 +1,10 @@
 """Datasets: create, list, get. A dataset belongs to a tenant; a list may have those that teams share (team_service.py).
 
-Counts of chunks and tokens are kept by the document's own transitions (document_sql.py)."""
+Counts of chunks and tokens are kept by the document's own transitions (document_sql.py), those of documents and their
+bytes by uploads and deletes (dataset_counts.py)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 from peewee import SQL, IntegrityError, fn
 
 from api.db.database import Rows
-from api.db.models import Document, Knowledgebase
+from api.db.models import Knowledgebase
 from api.db.records import fetch
 from api.db.services.account_service import Caller
+from api.db.services.document_totals import run_counts
 from api.db.services.id_page import MAX_OFFSET
 from api.db.services.naming import free_name, name_key
 from api.db.services.parser_defaults import parser_config
@@ -82,6 +83,7 @@ class DatasetView:
     document_count: int
     chunk_count: int
     token_count: int
+    size_bytes: int
     create_ms: int
     update_ms: int
 
@@ -138,34 +140,9 @@ class DatasetService:
         """Whose datasets the filter lets through, and how many of each; the page does not matter."""
         return self._rows.read(_owners, self._rows, tenant_id, wanted)
 
-    def size_bytes(self, dataset_id: str) -> int:
-        query = Document.select(fn.SUM(Document.size_bytes)).where(
-            (Document.kb_id == dataset_id) & (Document.deleted_ms == 0)
-        )
-        return int(self._rows.read(query.scalar) or 0)
-
-    def sizes_bytes(self, dataset_ids: Sequence[str]) -> dict[str, int]:
-        """Of all files of each dataset; one that has none is left out."""
-        query: Any = (
-            Document.select(Document.kb_id, fn.SUM(Document.size_bytes))
-            .where(Document.kb_id.in_(list(dataset_ids)) & (Document.deleted_ms == 0))
-            .group_by(Document.kb_id)
-            .tuples()
-        )
-        return {dataset_id: int(size) for dataset_id, size in self._rows.read(list, query)}
-
     def run_counts(self, dataset_ids: Sequence[str]) -> dict[str, dict[DocumentRun, int]]:
         """How many documents of each dataset are in each state."""
-        query: Any = (
-            Document.select(Document.kb_id, Document.run, fn.COUNT(SQL("*")))
-            .where(Document.kb_id.in_(list(dataset_ids)) & (Document.deleted_ms == 0))
-            .group_by(Document.kb_id, Document.run)
-            .tuples()
-        )
-        counts: dict[str, dict[DocumentRun, int]] = defaultdict(dict)
-        for dataset_id, run, count in self._rows.read(list, query):
-            counts[dataset_id][DocumentRun(run)] = count
-        return counts
+        return self._rows.read(run_counts, self._rows, dataset_ids)
 
     def _get_all(self, tenant_id: str, dataset_ids: Sequence[str]) -> list[DatasetView]:
         which = f"WHERE id IN ({marks(dataset_ids)}) AND tenant_id = ? AND deleted_ms = 0"

@@ -1,5 +1,5 @@
 """Which documents a dataset's list shows: its filters and orders as conditions on indexes that hold all they need
-(migrations 7 and 9). Metadata alone is not in an index: asking for it reads every document that the other filters
+(migrations 7, 9 and 10). Metadata alone is not in an index: asking for it reads every document that the other filters
 leave."""
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from api.db.database import Rows
-from api.db.services.id_page import MAX_OFFSET, IdList
+from api.db.services.document_totals import of_dataset
+from api.db.services.file_types import TYPES
+from api.db.services.id_page import MAX_OFFSET, Count, IdList, counted
+from api.db.services.keyword_list import NAME_INDEX, keyword_page
 from api.db.services.metadata_edits import weighed_summary
 from api.db.services.naming import name_key
 from api.db.services.task_sql import marks
@@ -19,8 +22,8 @@ from common.task_state import DocumentRun
 
 # With every column that is filtered or ordered by; by time of change, with the state.
 _PAGE, _CHANGED = "document_page", "document_changed"
-# By name, of which only deleted documents have none; by state; by kind of file.
-_NAME, _RUN, _KIND = "document_name", "document_run", "document_kind"
+# By name, of which only deleted documents have none; by state, then name; by kind of file.
+_NAME, _RUN, _KIND = NAME_INDEX, "document_run", "document_kind"
 _NAMED = "name_key IS NOT NULL"
 _COLUMNS = {"create_time": "create_ms", "update_time": "update_ms", "name": "name_key"}
 
@@ -78,10 +81,11 @@ class DocumentCounts:
 def page_ids(rows: Rows, dataset_id: str, whole: int, wanted: DocumentFilter) -> tuple[int, list[str]]:
     """How many documents the filter lets through, and those of the page in their order; `whole` is how many the dataset
     has. Called within a read."""
-    listed = id_list(dataset_id, wanted)
+    listed = id_list(rows, dataset_id, wanted, whole)
     if wanted.metadata_meets is None:
-        if wanted.is_for_all:
-            listed = replace(listed, known_total=whole)
+        if wanted.keywords and wanted.is_by_words_only:
+            words = wanted.keywords.casefold()
+            return keyword_page(rows, listed, dataset_id, words, wanted.page, wanted.page_size)
         return listed.page(rows, wanted.page, wanted.page_size)
     found = _with_metadata(rows, listed, f"{_COLUMNS[wanted.orderby]}, id", wanted)
     ordered = [doc_id for _, doc_id in sorted(((row[0], row[1]) for row in found), reverse=wanted.desc)]
@@ -91,7 +95,7 @@ def page_ids(rows: Rows, dataset_id: str, whole: int, wanted: DocumentFilter) ->
 
 def counts(rows: Rows, dataset_id: str, wanted: DocumentFilter) -> DocumentCounts:
     """Of all that the filter lets through, whatever the page. Called within a read."""
-    found = _with_metadata(rows, id_list(dataset_id, wanted), "suffix, run", wanted)
+    found = _with_metadata(rows, id_list(rows, dataset_id, wanted), "suffix, run", wanted)
     noted = Counter(metadata for _, _, metadata in found)
     values = weighed_summary((json.loads(metadata), count) for metadata, count in noted.items())
     return DocumentCounts(
@@ -103,38 +107,50 @@ def counts(rows: Rows, dataset_id: str, wanted: DocumentFilter) -> DocumentCount
     )
 
 
-def id_list(dataset_id: str, wanted: DocumentFilter) -> IdList:
-    """Without what is asked of the metadata."""
-    conditions, params = _filtered(wanted)
-    alive = " AND ".join(["kb_id = ?", "deleted_ms = 0", *conditions])
-    named = " AND ".join(["kb_id = ?", _NAMED, *conditions])
-    order = [_COLUMNS[wanted.orderby], "id"]
-    params = [dataset_id, *params]
-    if wanted.names_documents:
-        return IdList(alive, params, order, wanted.desc)
-    if wanted.is_for_all and wanted.orderby == "name":
-        return IdList(named, params, ["name_key"], wanted.desc, index=_NAME, count_index=_NAME)  # no two have the same
-    return IdList(
-        which=alive,
-        params=params,
-        order=order,
+def id_list(rows: Rows, dataset_id: str, wanted: DocumentFilter, whole: int | None = None) -> IdList:
+    """Without what is asked of the metadata. `whole` is how many documents the dataset has, where that is known."""
+    conditions, params = _filtered(rows, wanted)
+    column = _COLUMNS[wanted.orderby]
+    listed = IdList(
+        which=" AND ".join(["kb_id = ?", "deleted_ms = 0", *conditions]),
+        params=[dataset_id, *params],
+        order=[column, "id"],
         desc=wanted.desc,
-        index=_CHANGED if wanted.is_by_state_only and wanted.orderby == "update_time" else _PAGE,
-        count_which=named if wanted.is_by_words_only else alive,
-        count_index=_count_index(wanted),
+        total=_total(rows, dataset_id, wanted, whole),
+        index=_index(wanted),
+        back_cost=rows.back_cost,
     )
+    if listed.index != _NAME:
+        return listed
+    which = " AND ".join(["kb_id = ?", _NAMED, *conditions])
+    return replace(listed, which=which, order=[column], back_cost=1)  # no two have the same
 
 
-def _count_index(wanted: DocumentFilter) -> str:
-    """The shortest that holds what is asked for: all of it is walked."""
+def _index(wanted: DocumentFilter) -> str:
+    if wanted.names_documents:
+        return ""
+    if wanted.orderby == "name":
+        if wanted.is_by_words_only:
+            return _NAME
+        return _RUN if wanted.is_by_state_only else _PAGE
+    return _CHANGED if wanted.is_by_state_only and wanted.orderby == "update_time" else _PAGE
+
+
+def _total(rows: Rows, dataset_id: str, wanted: DocumentFilter, whole: int | None) -> Count | int:
+    """By the shortest index that holds what is asked for: all of it is walked."""
+    if wanted.is_for_all and whole is not None:
+        return whole
     if wanted.is_by_state_only:
-        return _RUN
-    if wanted.is_by_kind_only:
-        return _KIND
-    return _NAME if wanted.is_by_words_only else _PAGE
+        return of_dataset(dataset_id).count(rows, wanted.runs)
+    if wanted.is_by_kind_only and not wanted.types:
+        wanted = replace(wanted, types=TYPES)  # its index begins with them
+    conditions, params = _filtered(rows, wanted)
+    which = " AND ".join(["kb_id = ?", "deleted_ms = 0", *conditions])
+    index = "" if wanted.names_documents else _KIND if wanted.is_by_kind_only else _PAGE
+    return counted(rows, which, [dataset_id, *params], index)
 
 
-def _filtered(wanted: DocumentFilter) -> tuple[list[str], list[object]]:
+def _filtered(rows: Rows, wanted: DocumentFilter) -> tuple[list[str], list[object]]:
     conditions: list[str] = []
     params: list[object] = []
     lists: dict[str, Sequence[object]] = {
@@ -151,7 +167,7 @@ def _filtered(wanted: DocumentFilter) -> tuple[list[str], list[object]]:
         conditions.append("name_key = ? AND name = ?")
         params += [name_key(wanted.name), wanted.name]
     if wanted.keywords:
-        conditions.append("INSTR(name_key, ?) > 0")
+        conditions.append(rows.containing("name_key"))
         params.append(wanted.keywords.casefold())
     return conditions, params
 

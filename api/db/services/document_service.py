@@ -16,7 +16,7 @@ from api.db.services import dataset_counts
 from api.db.services.account_service import Caller
 from api.db.services.document_list import DocumentCounts, DocumentFilter, counts, page_ids
 from api.db.services.document_views import DocumentView, views
-from api.db.services.file_types import chunk_method_of, type_of
+from api.db.services.file_types import VIRTUAL, chunk_method_of, type_of
 from api.db.services.naming import extension, free_name, name_key
 from api.db.services.task_sql import marks
 from common.errors import Conflict, NotFound
@@ -102,7 +102,8 @@ class DocumentService:
         if not found:
             raise dataset_counts.unknown(dataset_id)
         (dataset,) = found
-        dataset_counts.add_documents(self._rows, caller.tenant_id, dataset_id, len(new))
+        size_bytes = sum(one.file.size_bytes for one in new)
+        dataset_counts.add_documents(self._rows, caller.tenant_id, dataset_id, len(new), size_bytes)
         now_ms = self._rows.clock()
         return views(
             self._rows,
@@ -171,7 +172,7 @@ def _row(caller: Caller, dataset: Knowledgebase, new: NewDocument, name: str) ->
         file_digest=new.file.digest,
         size_bytes=new.file.size_bytes,
         suffix=extension(name),
-        type="virtual" if new.is_virtual else type_of(name) or "doc",
+        type=VIRTUAL if new.is_virtual else type_of(name) or "doc",
         chunk_method=chunk_method_of(name, dataset.chunk_method),
         parser_config=dataset.parser_config,
         meta_fields={},

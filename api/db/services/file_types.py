@@ -21,6 +21,9 @@ _TYPES = {
     **dict.fromkeys(_AURAL.split(), "aural"),
     **dict.fromkeys(_VISUAL.split(), "visual"),
 }
+# Of every document there is; a virtual one has no file.
+VIRTUAL = "virtual"
+TYPES = ("aural", "doc", "pdf", "visual", VIRTUAL)
 _METHOD_BY_TYPE = {"visual": "picture", "aural": "audio"}
 _METHOD_BY_EXTENSION = {
     **dict.fromkeys(("ppt", "pptx", "pages"), "presentation"),

@@ -27,6 +27,13 @@ _OF_RUNNING = {
 }
 
 
+def deciding_runs(statuses: Sequence[JobStatus]) -> set[DocumentRun] | None:
+    """The `run`s of documents of which one of these is told; None where that is not all that decides."""
+    if 0 < sum(status in statuses for status in _OF_RUNNING) < len(_OF_RUNNING):
+        return None
+    return {_RUNS.get(status, DocumentRun.RUNNING) for status in statuses}
+
+
 def job_condition(statuses: Sequence[JobStatus]) -> str:
     """Documents of which one of these is told. Where their `run` alone decides, nothing else is looked at."""
     runs = {_RUNS.get(status, DocumentRun.RUNNING) for status in statuses}

@@ -13,8 +13,9 @@ from api.db.services.account_service import Caller
 from api.db.services.dataset_service import DatasetService, NewDataset
 from api.db.services.document_changes import DocumentChange, DocumentChanges
 from api.db.services.document_service import DocumentService, NewDocument
-from api.db.services.id_page import IdList
-from api.db.services.job_filter import job_condition
+from api.db.services.document_totals import of_dataset, of_tenant
+from api.db.services.id_page import IdList, counted
+from api.db.services.job_filter import deciding_runs, job_condition
 from api.db.services.job_views import JobStatus, JobView, job_views
 from api.db.services.naming import name_key
 from api.db.services.parse_service import ParseService
@@ -116,28 +117,33 @@ class JobService:
         return found.id if found else self._datasets.create(caller, NewDataset(DATASET_NAME)).id
 
     def _page(self, tenant_id: str, wanted: JobFilter) -> JobPage:
+        if wanted.dataset_id and not self._is_of_tenant(wanted.dataset_id, tenant_id):
+            return JobPage(0, [])
         total, ids = self._listed(tenant_id, wanted).page(self._rows, wanted.page, wanted.page_size)
         found = {job.id: job for job in self._views(f"WHERE id IN ({marks(ids)})", ids)} if ids else {}
         return JobPage(total, [found[job_id] for job_id in ids if job_id in found])
 
+    def _is_of_tenant(self, dataset_id: str, tenant_id: str) -> bool:
+        which = "SELECT 1 FROM knowledgebase WHERE id = ? AND tenant_id = ?"
+        return bool(self._rows.rows(which, (dataset_id, tenant_id)))
+
     def _listed(self, tenant_id: str, wanted: JobFilter) -> IdList:
         """A tenant's jobs, or a dataset's, by indexes that tell which these are and, as far as `run` decides, their
         states."""
-        column, value = ("kb_id", wanted.dataset_id) if wanted.dataset_id else ("tenant_id", tenant_id)
-        which, params = f"{column} = ? AND deleted_ms = 0", [value]
-        if wanted.dataset_id:
-            which += " AND EXISTS (SELECT 1 FROM knowledgebase k WHERE k.id = ? AND k.tenant_id = ?)"
-            params += [wanted.dataset_id, tenant_id]
+        owned = of_dataset(wanted.dataset_id) if wanted.dataset_id else of_tenant(tenant_id)
+        which, params = f"{owned.column} = ? AND deleted_ms = 0", [owned.owner_id]
         if wanted.statuses:
             which += f" AND {job_condition(wanted.statuses)}"
-        of_tenant = "document_jobs" if wanted.statuses else "document_of_tenant"
+        runs = deciding_runs(wanted.statuses)
+        of_all = "document_jobs" if wanted.statuses else "document_of_tenant"
         return IdList(
             which=which,
             params=params,
             order=("create_ms", "id"),
             desc=True,
-            index="document_page" if wanted.dataset_id else of_tenant,
-            count_index="document_run" if wanted.dataset_id else of_tenant,
+            total=counted(self._rows, which, params, owned.index) if runs is None else owned.count(self._rows, runs),
+            index="document_page" if wanted.dataset_id else of_all,
+            back_cost=self._rows.back_cost,
         )
 
     def _views(self, which: str, params: Sequence[object]) -> list[JobView]:

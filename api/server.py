@@ -70,7 +70,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         """Runs in the worker, after the fork: no connection is shared with the parent."""
-        self._app = create_app(connect(self.settings))
+        self._app = create_app(connect(self.settings, rings_aside=True))
         # What was loaded stays: a look at all of it would hold up whoever asks just then.
         gc.collect()
         gc.freeze()

@@ -27,7 +27,7 @@ def made_app() -> Flask:
     from api.apps import create_app
     from api.wiring import connect
 
-    return create_app(connect(settings()))
+    return create_app(connect(settings(), rings_aside=True))
 
 
 def pagemill(port: int) -> None:

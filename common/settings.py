@@ -183,7 +183,7 @@ class ExecutorSettings(_Section):
         ge=0,
         description="Calls of the packaged model at once in one executor; 0: parser processes embed what they cut.",
     )
-    max_index_writers: Positive = Field(1, description="Tasks that write to the index at once in one executor.")
+    max_index_writers: Positive = Field(4, description="Tasks that write to the index at once in one executor.")
     heartbeat_s: PositiveFloat = Field(1.0, description="Seconds between two heartbeats.")
     lease_s: PositiveFloat = Field(15.0, description="How long a claim holds without being renewed.")
     renew_s: PositiveFloat = Field(3.0, description="Seconds between two renewals; well below lease_s.")

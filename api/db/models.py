@@ -259,6 +259,17 @@ class StaleChunks(BaseModel):
         indexes = ((("at_ms",), False), (("sweep_ms",), False))
 
 
+class FreshCopy(BaseModel):
+    """A document that is DONE by chunks that the index has adopted. Stays until these survive a power cut: where one
+    took them before that, the document is parsed anew."""
+
+    doc_id = id_field(primary_key=True)
+    generation = IntegerField()
+    tenant_id = id_field()
+    kb_id = id_field()
+    at_ms = BigIntegerField()
+
+
 class FileProfile(BaseModel):
     """What `prepare` found out about a file's content, so that a known file is split at once. Its name's ending is part
     of the key: it decides between kinds of text."""
@@ -381,6 +392,7 @@ MODELS = (
     Task,
     TaskEvent,
     StaleChunks,
+    FreshCopy,
     FileProfile,
     RangeResult,
     Idempotency,

@@ -14,6 +14,7 @@ from common.ids import new_token
 from rag.svr.fence import steady_s
 from rag.svr.outbox import Outbox
 from rag.svr.rows_thread import Reply, RowsThread
+from rag.svr.slots import Slots
 from rag.utils.redis_conn import Message, Queue
 
 log = logging.getLogger(__name__)
@@ -21,65 +22,6 @@ _WAIT_S = 1.0
 _OUTAGE_PAUSE_S = 0.5
 # Whose tasks come by the express stream stands in line for the parser all the same, but not for a slot before that.
 _EXPRESS_BEYOND = 4
-# Threads that wait for a slot: of the streams in turn, and of the express stream.
-_READERS = 2
-
-
-class Slots:
-    """How many more tasks this executor may take; below 0 when it took some that it had no slot for. Thread-safe.
-
-    While it is held, nobody is let in; `is_quiet` then tells that both readers have noticed and no slot is taken."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self._free = count
-        self._closed = False
-        self._held = False
-        self._waiting = 0
-        self._changed = threading.Condition()
-
-    @property
-    def used(self) -> int:
-        return self.count - self._free
-
-    def wait_free(self, beyond: int = 0) -> int:
-        """How many may be taken now, and `beyond` so many more; 0 once closed."""
-        with self._changed:
-            while (self._held or self._free + beyond <= 0) and not self._closed:
-                self._waiting += 1
-                self._changed.wait()
-                self._waiting -= 1
-            return 0 if self._closed else self._free + beyond
-
-    def hold(self, held: bool) -> None:
-        """Let nobody take a slot from now on, or let them again."""
-        with self._changed:
-            self._held = held
-            self._changed.notify_all()
-
-    @property
-    def is_held(self) -> bool:
-        return self._held
-
-    @property
-    def is_quiet(self) -> bool:
-        with self._changed:
-            return self._held and self._waiting == _READERS and self._free == self.count
-
-    def close(self) -> None:
-        """Let nobody wait any more."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def take(self, count: int) -> None:
-        with self._changed:
-            self._free -= count
-
-    def give(self, count: int) -> None:
-        with self._changed:
-            self._free += count
-            self._changed.notify_all()
 
 
 class MessageReader:

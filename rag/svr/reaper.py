@@ -1,5 +1,5 @@
 """The reaper: takes back the tasks whose lease ran out, and starts documents anew whose tasks no executor of today can
-read. One executor does it for all."""
+read, or whose chunks a power cut took. One executor does it for all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import threading
 from dataclasses import dataclass
 
+from api.db.services.fresh_copies import FreshCopies
 from api.db.services.parse_service import ParseService
 from api.db.services.role_service import RoleService
 from api.db.services.task_service import TaskService
@@ -31,12 +32,15 @@ class ReaperConfig:
 
 
 class Reaper:
-    def __init__(self, config: ReaperConfig, roles: RoleService, tasks: TaskService, parsing: ParseService) -> None:
+    def __init__(
+        self, config: ReaperConfig, roles: RoleService, tasks: TaskService, parsing: ParseService, copies: FreshCopies
+    ) -> None:
         self._config = config
         self._leadership = Leadership(Role(ROLE, config.holder, _LEAD_S), roles)
         self._roles = roles
         self._tasks = tasks
         self._parsing = parsing
+        self._copies = copies
         self._last_tick_s = steady_s()
         self._last_clock_ms = 0
         self._not_before_s = 0.0
@@ -63,6 +67,7 @@ class Reaper:
         if steady_s() >= self._outdated_due_s:
             self._outdated_due_s = steady_s() + _OUTDATED_EVERY_S
             self._restart_outdated()
+        self._copies.check()
 
     def _may_reap(self) -> bool:
         """Not when this host slept, or the database's clock jumped: everybody's leases look over then, and one more

@@ -28,9 +28,9 @@ from common.ids import new_token
 from common.settings import ExecutorSettings, TaskSettings
 from common.task_state import TaskState, TaskType
 from rag.svr.fence import Fence, steady_s
-from rag.svr.message_reader import Slots
 from rag.svr.retry import as_known, decide
 from rag.svr.rows_thread import RowsThread
+from rag.svr.slots import Slots
 from rag.svr.worker import Work, WorkerParts, run_one
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,8 @@ class RunningTasks:
     def start(self, tasks: Sequence[ClaimedTask], sent_s: float) -> None:
         """Begin work on tasks that were just claimed; each holds a slot, but for finish tasks: these only wait."""
         for task in tasks:
-            work = Work(task, Fence(self._config.executor.lease_s, sent_s), ProgressReporter(self._rows, task))
+            fence = Fence(self._config.executor.lease_s, sent_s)
+            work = Work(task, fence, ProgressReporter(self._rows, task), self._slots.was_read)
             if work.fence.remaining_s <= 0:
                 # The claim was stored so late that its lease is over: back, before anybody calls it a loss.
                 self._rows.submit(GiveBack(task.held, "drain"), _ignore)
@@ -211,7 +212,7 @@ class RunningTasks:
         if self._is_ours(work):
             del self._works[work.task.id]
         if work.holds_slot:
-            self._slots.give(1)
+            self._slots.give(1, unread=not work.is_read)
         else:
             self._finishing -= 1
         if not self._works:
@@ -224,11 +225,13 @@ class ProgressReporter:
     def __init__(self, rows: RowsThread, task: ClaimedTask) -> None:
         self._rows = rows
         self._task = task
-        # The first second of a task is not worth a write: many are done by then.
-        self._sent_s = steady_s()
+        self._sent_s: float | None = None
 
     def __call__(self, progress: float, message: str) -> None:
         now_s = steady_s()
+        if self._sent_s is None:
+            # Nor is the first second of work worth a write: many tasks are done by then.
+            self._sent_s = now_s
         if now_s - self._sent_s < _PROGRESS_EVERY_S:
             return
         self._sent_s = now_s

@@ -20,6 +20,7 @@ import trio
 from api.db.database import IMPATIENT_S, Rows, open_rows
 from api.db.services.executor_orders import ExecutorOrders
 from api.db.services.executor_registry import ExecutorRegistry
+from api.db.services.fresh_copies import FreshCopies
 from api.db.services.parse_service import Doorbell, ParseService
 from api.db.services.publish_service import PublishService
 from api.db.services.purge_service import PurgeService
@@ -37,13 +38,14 @@ from rag.svr.cancel_listener import listen
 from rag.svr.embedding_line import EmbeddingLine, LineConfig
 from rag.svr.fair_line import FairLine
 from rag.svr.heartbeat import CurrentTask, ExecutorState, Heartbeat
-from rag.svr.message_reader import MessageReader, Slots
+from rag.svr.message_reader import MessageReader
 from rag.svr.outbox import Outbox
 from rag.svr.reaper import Reaper, ReaperConfig
 from rag.svr.registration import Me, Registration, Steering
 from rag.svr.relay import Relay, RelayConfig
 from rag.svr.rows_thread import RowsThread
 from rag.svr.running import RunningConfig, RunningTasks
+from rag.svr.slots import Slots
 from rag.svr.sweeper import Sweeper, SweeperConfig
 from rag.svr.webhook_sender import SenderConfig, WebhookSender
 from rag.svr.worker import WorkerParts
@@ -90,7 +92,7 @@ class Executor:
             nursery.start_soon(parsers.warm)
             parts = await self._parts(parsers, nursery)
             rows_thread = RowsThread(tasks, trio.lowlevel.current_trio_token(), partial(self._crash, nursery))
-            slots = Slots(settings.executor.max_concurrent_tasks)
+            slots = Slots(settings.executor.max_concurrent_tasks, settings.executor.max_parsers)
             slots.hold(True)  # until it is known what operators want of this executor
             config = RunningConfig(settings.executor, settings.tasks, self._owner)
             running = RunningTasks(config, parts, rows_thread, slots, nursery)
@@ -179,7 +181,8 @@ class Executor:
         bell = Doorbell(ring, messages.announce_cancelled)
         embedder = parts.embedder
         parsing = ParseService(rows, self._settings.tasks, ModelTraits.of(embedder), bell)
-        reaper = Reaper(ReaperConfig.of(self._settings, self._owner), roles, tasks, parsing)
+        copies = FreshCopies(rows, parts.index, parsing.restart)
+        reaper = Reaper(ReaperConfig.of(self._settings, self._owner), roles, tasks, parsing, copies)
         sweeping = SweeperConfig.of(self._settings, self._owner)
         purging = PurgeService(rows, self._settings.tasks)
         pictures = PictureCache(self._settings.pictures_dir)

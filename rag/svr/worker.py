@@ -80,11 +80,23 @@ class Work:
     task: ClaimedTask
     fence: Fence
     report: Callable[[float, str], None]
+    on_read: Callable[[float], None]
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     stage: str = "claimed"
     holds_slot: bool = True
+    is_read: bool = False
     started_s: float = field(default_factory=time.monotonic)
     stages: dict[str, float] = field(default_factory=dict)
+
+    @asynccontextmanager
+    async def at_parser(self, readers: FairLine) -> AsyncIterator[None]:
+        """A turn at the parser, the only one of a task. What follows it leaves the parser to others."""
+        self.stage = _IN_LINE
+        async with readers.turn(self.task.tenant_id):
+            begin_s = time.monotonic()
+            yield
+        self.is_read = True
+        self.on_read(time.monotonic() - begin_s)
 
     @contextmanager
     def during(self, stage: str) -> Iterator[None]:
@@ -109,15 +121,13 @@ async def _prepare(work: Work, parts: WorkerParts) -> Ending:
     """Look at the file and say which ranges it has; where it has only one, read that at once."""
     task = work.task
     options = read_options(json.loads(task.parser_config))
-    async with _fetched(work, parts) as path:
-        work.stage = _IN_LINE
-        async with parts.readers.turn(task.tenant_id):
-            with work.during("preparing"):
-                work.report(0.0, "looking at the file")
-                profile = await parts.parsers.prepare(path, task.file_name, options)
-            ranges = plan_ranges(_planned(task, parts.embedder), profile, parts.settings)
-            # In the same turn: the parser has the file open, and the pages that it has looked at are read already.
-            read = await _read(work, parts, path, profile, ranges[0]) if len(ranges) == 1 else None
+    async with _fetched(work, parts) as path, work.at_parser(parts.readers):
+        with work.during("preparing"):
+            work.report(0.0, "looking at the file")
+            profile = await parts.parsers.prepare(path, task.file_name, options)
+        ranges = plan_ranges(_planned(task, parts.embedder), profile, parts.settings)
+        # In the same turn: the parser has the file open, and the pages that it has looked at are read already.
+        read = await _read(work, parts, path, profile, ranges[0]) if len(ranges) == 1 else None
     known: dict[str, Any] = msgspec.to_builtins(profile)
     written = None if read is None else await _store(work, parts, profile, ranges[0], read)
     return FinishPrepare(task.held, known, ranges, written, work.stages)
@@ -131,10 +141,8 @@ async def _read_range(work: Work, parts: WorkerParts) -> Ending:
     assert task.profile is not None, "a range is never inserted without its document's profile"
     profile = msgspec.json.decode(task.profile, type=Profile)
     pages = NewRange(task.from_page, task.to_page, task.digest)
-    async with _fetched(work, parts) as path:
-        work.stage = _IN_LINE
-        async with parts.readers.turn(task.tenant_id):
-            read = await _read(work, parts, path, profile, pages)
+    async with _fetched(work, parts) as path, work.at_parser(parts.readers):
+        read = await _read(work, parts, path, profile, pages)
     written = await _store(work, parts, profile, pages, read)
     return FinishRange(task.held, written, work.stages)
 

@@ -180,8 +180,12 @@ class DocIndex(Protocol):
         """Every chunk in the scope with its vector, ordered by task and ordinal: to be written again elsewhere."""
 
     def adopt(self, asked: Adoption) -> bool:
-        """Give a document the chunks of another at once, durably and findable from `findable` on: what is in the source
-        now, whatever becomes of it. False where this can't be done at once: then nothing was done."""
+        """Give a document the chunks of another at once, findable from `findable` on: what is in the source now,
+        whatever becomes of it. False where this can't be done at once, or something of that generation is there: then
+        nothing was done. Before `make_adopted_durable` a power cut may take it, all or nothing of it."""
+
+    def make_adopted_durable(self) -> None:
+        """Return once everything that was adopted so far survives a power cut."""
 
     def count(self, scope: Scope) -> int: ...
 

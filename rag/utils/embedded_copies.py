@@ -47,22 +47,23 @@ class _Source:
 
 
 def note(link: sqlite3.Connection, asked: Adoption) -> bool:
-    """Inside the caller's transaction. False where the source is not exactly what it is taken for, or the target's
-    vectors have another length."""
+    """Inside the caller's transaction. False where the source is not exactly what it is taken for, the target's vectors
+    have another length, or it holds something: rows that a power cut took back may have asked for it before."""
     source = _source(link, asked.source)
-    if source is None or source.claims != dict(asked.claims) or not 0 < sum(source.claims.values()) <= MOST_CHUNKS:
+    chunks = sum(asked.claims.values())
+    if source is None or source.claims != dict(asked.claims) or not 0 < chunks <= MOST_CHUNKS:
         return False
     target = _dataset_like(link, source.dataset, asked.source.tenant_id, asked.dataset_id)
-    if target is None:
+    if target is None or _is_taken(link, target, asked):
         return False
-    if _waiting(link) + sum(source.claims.values()) > MOST_CHUNKS:
+    if _waiting(link) + chunks > MOST_CHUNKS:
         settle_in(link)
     link.execute(
         "INSERT INTO copy(source_dataset, source_document, source_generation, dataset, document, generation, claim_no,"
-        " created_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        " created_ms, chunks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             source.dataset, source.document, source.generation,
-            target, asked.document_id, asked.generation, asked.claim_no, asked.created_ms,
+            target, asked.document_id, asked.generation, asked.claim_no, asked.created_ms, chunks,
         ),
     )  # fmt: skip
     return True
@@ -90,11 +91,17 @@ def _source(link: sqlite3.Connection, asked: Scope) -> _Source | None:
 
 def _waiting(link: sqlite3.Connection) -> int:
     """Chunks that are noted and not made yet."""
+    return int(link.execute("SELECT COALESCE(SUM(chunks), 0) FROM copy").fetchone()[0])
+
+
+def _is_taken(link: sqlite3.Connection, dataset: int, asked: Adoption) -> bool:
+    place = (dataset, asked.document_id, asked.generation)
+    which = "dataset = ? AND document = ? AND generation = ?"
     found = link.execute(
-        "SELECT COUNT(*) FROM copy n JOIN chunk c ON c.dataset = n.source_dataset"
-        " AND c.document = n.source_document AND c.generation = n.source_generation"
+        f"SELECT EXISTS (SELECT 1 FROM copy WHERE {which}) OR EXISTS (SELECT 1 FROM chunk WHERE {which})",
+        (*place, *place),
     )
-    return int(found.fetchone()[0])
+    return bool(found.fetchone()[0])
 
 
 def newest_note(database: Database) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -57,6 +58,7 @@ class EmbeddedIndex:
         self._text = TextReader(self._folder)
         self._searches = Searches(self._database)
         self._durable = 0
+        self._syncing = threading.Lock()
 
     def upsert(self, chunks: Sequence[ChunkRecord], vectors: Vectors) -> int:
         """Waits while the indexer is too far behind, and raises IndexUnavailable if it stays so."""
@@ -85,15 +87,15 @@ class EmbeddedIndex:
             return reads.everything(link, scope)
 
     def adopt(self, asked: Adoption) -> bool:
+        """The indexer is not rung: it looks by itself, and makes the copy when no other has come for a while."""
         with _translated():
-            if not self._passed(read_mark(self._folder), asked.findable):
-                return False
+            mark = read_mark(self._folder)
             with self._database.writing() as link:
-                noted = copies.note(link, asked)
-            if noted:
-                self._database.sync()
-                ring(self._folder)
-        return noted
+                return log.passed(link, mark, asked.findable) and copies.note(link, asked)
+
+    def make_adopted_durable(self) -> None:
+        with _translated():
+            self._database.sync()
 
     def count(self, scope: Scope) -> int:
         with self._reading() as link:
@@ -119,7 +121,10 @@ class EmbeddedIndex:
             return reads.chunk_places(link, scope)
 
     def make_durable(self, sequence: int) -> None:
-        with _translated():
+        if sequence <= self._durable:
+            return
+        # One at a time: whatever is written while one waits for the disk is made durable by the next, all at once.
+        with _translated(), self._syncing:
             if sequence <= self._durable:
                 return
             with self._database.reading() as link:
@@ -215,7 +220,7 @@ class EmbeddedIndex:
         if sequence <= 0 or mark.sequence < sequence:
             return sequence <= 0
         with self._database.reading() as link:
-            return log.fits(link, mark)
+            return log.passed(link, mark, sequence)
 
     def _text_view(self, at_least: int) -> TextView | None:
         with self._database.reading() as link:

@@ -21,7 +21,7 @@ from common.errors import DatabaseTooNew, IndexUnavailable
 from rag.utils.embedded_folder import Folder, Mark, locked, sync_folder
 
 LOCK_TIMEOUT_S = 10.0
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE dataset(
     number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, dimension INTEGER NOT NULL,
@@ -50,6 +50,10 @@ CREATE TABLE copy(
     number INTEGER PRIMARY KEY, source_dataset INTEGER NOT NULL, source_document TEXT NOT NULL,
     source_generation INTEGER NOT NULL, dataset INTEGER NOT NULL, document TEXT NOT NULL, generation INTEGER NOT NULL,
     claim_no INTEGER NOT NULL, created_ms INTEGER NOT NULL);
+""",
+    3: """
+ALTER TABLE copy ADD COLUMN chunks INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX copy_place ON copy(dataset, document, generation);
 """,
 }
 Operation = Literal["put", "drop", "copy"]
@@ -109,6 +113,7 @@ class Database:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._lock = threading.Lock()
+        self._turn = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._folder_synced = False
@@ -144,8 +149,9 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that is alone. Nothing of it stays when the block raises.
 
-        The file lock comes first: waiting in SQLite alone is unfair and slow among several writers."""
-        with self.connection() as link, locked(self._folder.write_lock, LOCK_TIMEOUT_S):
+        The file lock comes first: waiting in SQLite alone is unfair and slow among several writers. Threads of one
+        process wait for each other before that, without looking at a file again and again."""
+        with self.connection() as link, self._alone(), locked(self._folder.write_lock, LOCK_TIMEOUT_S):
             link.execute("BEGIN IMMEDIATE")
             try:
                 yield link
@@ -153,6 +159,15 @@ class Database:
             finally:
                 if link.in_transaction:
                     link.rollback()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._turn.acquire(timeout=LOCK_TIMEOUT_S):
+            raise IndexUnavailable(f"other writes to the index took over {LOCK_TIMEOUT_S:g} s")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def sync(self) -> None:
         """Make every commit so far survive a power cut."""
@@ -262,6 +277,11 @@ def fits(link: sqlite3.Connection, mark: Mark) -> bool:
         return ends(link)[0] == 0
     found = link.execute("SELECT nonce FROM log WHERE sequence = ?", (mark.sequence,)).fetchone()
     return found is not None and found[0] == mark.nonce
+
+
+def passed(link: sqlite3.Connection, mark: Mark, sequence: int) -> bool:
+    """Whether the text index holds this entry of the log that is there now."""
+    return sequence <= 0 or (mark.sequence >= sequence and fits(link, mark))
 
 
 def last_row(link: sqlite3.Connection) -> int:

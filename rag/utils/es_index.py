@@ -86,6 +86,9 @@ class ElasticIndex:
         """Never: every chunk is sent to the server, which tasks do range by range."""
         return False
 
+    def make_adopted_durable(self) -> None:
+        """Nothing to do: nothing is adopted."""
+
     def wait_findable(self, tenant_id: str, sequence: int, timeout_s: float) -> bool:
         """Waits for others' refreshes for `timeout_s` at most; its own takes as long as a request may."""
         return sequence <= 0 or self._refreshes.make_findable(tenant_id, timeout_s)

@@ -428,6 +428,8 @@ def test_a_document_gets_the_chunks_of_another_at_once_or_is_told_that_it_does_n
     if not index.adopts:
         assert index.count(target) == 0
         return
+    assert not index.adopt(asked), "twice"
+    index.make_adopted_durable()
     question = ask("whale3", vectors[1], dataset_ids=("copy",), vector_weight=0.0)
     (hit,) = index.search(question, at_least=written)
     assert (hit.chunk.text, hit.chunk.document_id, hit.chunk.dataset_id) == ("whale3 and more", "doc2", "copy")
@@ -439,6 +441,7 @@ def test_a_document_gets_the_chunks_of_another_at_once_or_is_told_that_it_does_n
     ]
     assert {(c.generation, c.claim_no, c.created_ms, c.available) for c in found} == {(4, 7, 99, True)}
     assert len({c.id for c in (*found, *original)}) == 10
+    assert not index.adopt(asked), "though it is made by now"
     index.delete(source)
     assert index.get("tenant", [found[0].id]) == found[:1]
     assert ids(index.search(question)) == [hit.chunk.id]

@@ -36,6 +36,9 @@ class Rows:
         self.reaped += 1
         return 0
 
+    def check(self) -> int:
+        return 0
+
     def restart_outdated(self) -> list[str]:
         return []
 
@@ -50,7 +53,7 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
 @pytest.mark.parametrize(("passed_s", "database_s"), [(20.0, None), (1.0, 3600.0)], ids=["slept", "clock jumped"])
 def test_after_a_gap_it_waits_one_more_lease(clocks: Clocks, passed_s: float, database_s: float | None) -> None:
     rows = Rows(clocks)
-    made = Reaper(ReaperConfig("e1", 15.0), rows, rows, rows)  # type: ignore[arg-type]
+    made = Reaper(ReaperConfig("e1", 15.0), rows, rows, rows, rows)  # type: ignore[arg-type]
     clocks.tick(1)
     assert made.run_once()
     assert rows.reaped == 1
@@ -68,7 +71,7 @@ def test_after_a_gap_it_waits_one_more_lease(clocks: Clocks, passed_s: float, da
 def test_a_successor_reaps_at_once(clocks: Clocks) -> None:
     rows = Rows(clocks)
     rows.leads = False
-    made = Reaper(ReaperConfig("e2", 15.0), rows, rows, rows)  # type: ignore[arg-type]
+    made = Reaper(ReaperConfig("e2", 15.0), rows, rows, rows, rows)  # type: ignore[arg-type]
     for _ in range(60):
         clocks.tick(2)
         assert made.run_once() is False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from rag.svr.message_reader import Slots
+from rag.svr.slots import Slots
 from tests.waiting import PATIENCE_S, wait_until
 
 
@@ -63,3 +63,49 @@ def test_while_it_is_held_nobody_is_let_in_and_it_is_quiet_once_both_readers_wai
         waiter.join(PATIENCE_S)
     assert sorted(found) == [2, 6]
     assert not slots.is_quiet
+
+
+def test_only_what_keeps_the_parser_busy_for_a_moment_stands_in_line() -> None:
+    slots = Slots(6)
+    slots.take(6)
+    for _ in range(6):
+        slots.was_read(0.2)
+        slots.give(1, unread=False)
+    assert (slots.used, slots.wait_free()) == (0, 2)  # one is read, one stands in line
+    slots.take(2)
+    assert slots.wait_free(beyond=4) == 4
+    slots.was_read(0.2)  # it is written to the index now, and the parser reads the other
+    assert (slots.used, slots.wait_free()) == (2, 1)
+
+
+def test_more_of_short_tasks_stand_in_line_and_none_of_long_ones() -> None:
+    short, long = Slots(6), Slots(6, parsers=2)
+    for _ in range(20):
+        for slots, seconds in ((short, 0.05), (long, 5.0)):
+            slots.take(1)
+            slots.was_read(seconds)
+            slots.give(1, unread=False)
+    assert (short.wait_free(), long.wait_free()) == (4, 2)
+
+
+def test_who_waits_is_woken_when_a_task_leaves_the_parser() -> None:
+    slots = Slots(6)
+    slots.take(1)
+    slots.was_read(5.0)
+    slots.take(1)
+    found: list[int] = []
+    waiter = threading.Thread(target=lambda: found.append(slots.wait_free()))
+    waiter.start()
+    slots.was_read(5.0)
+    waiter.join(PATIENCE_S)
+    assert found == [1]
+
+
+def test_a_task_that_was_never_read_leaves_no_trace_in_the_line() -> None:
+    slots = Slots(6)
+    slots.take(1)
+    slots.was_read(5.0)
+    slots.give(1, unread=False)
+    slots.take(1)
+    slots.give(1)
+    assert (slots.used, slots.wait_free()) == (0, 1)

@@ -53,7 +53,7 @@ async def test_a_dataset_of_another_model_is_refused_before_anything_is_read(tmp
         embedding=nothing,
         index_writers=FairLine(1),
     )
-    work = Work(task, Fence(60.0, steady_s()), lambda progress, message: None)
+    work = Work(task, Fence(60.0, steady_s()), lambda progress, message: None, lambda seconds: None)
     with pytest.raises(EmbeddingRefused) as refused, trio.fail_after(10):
         await run_one(work, parts)
     assert refused.value.public_message == (

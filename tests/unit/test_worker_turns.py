@@ -66,7 +66,9 @@ async def prepare_two(parsers: Parsers, path: Path) -> list[FinishPrepare]:
 
     async def run(name: str) -> None:
         task = msgspec.structs.replace(TASK, id=name, task_type=TaskType.PREPARE, file_name=name)
-        ending = await run_one(Work(task, Fence(60.0, steady_s()), lambda progress, message: None), parts)
+        ending = await run_one(
+            Work(task, Fence(60.0, steady_s()), lambda progress, message: None, lambda seconds: None), parts
+        )
         assert isinstance(ending, FinishPrepare)
         ended.append(ending)
 

@@ -3,7 +3,8 @@ every range done and no chunk edited. The index gives the document that one's ch
 
 The index can't share a transaction with the rows. So a generation is taken first, and noted as left behind, due to be
 swept in an hour; then the index adopts; then one transaction takes the note away and makes the document DONE. Whoever
-dies in between leaves a generation that nobody searches."""
+dies in between leaves a generation that nobody searches. No disk is waited for: the same transaction lists the copy
+among those that a power cut may take (fresh_copies.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from api.db.database import Rows
-from api.db.services import document_sql, tally_service, task_sql
+from api.db.services import document_sql, fresh_copies, tally_service, task_sql
 from api.db.services.known_file import known_file
 from api.db.services.read_ranges import UNTOUCHED, ReadRange, read_ranges
 from api.db.services.tally_service import Tally
@@ -102,17 +103,17 @@ class CopiedParse:
         return _Source(doc_id, kb_id, generation, visible_seq, units, tuple(read))
 
     def _make(self, copy: _Copy) -> bool:
-        taken = self._rows.write(self._take_generation, copy.key)
+        taken, now_ms = self._rows.write(self._take_generation, copy.key)
         if taken is None:
             return False
-        now_ms = self._rows.read(self._rows.clock)
         try:
             adopted = self._index.adopt(_adoption(copy, taken, now_ms))
         except IndexUnavailable:
             return False  # waited for by tasks, not here
         return adopted and self._rows.write(self._end, replace(copy, key=taken), now_ms)
 
-    def _take_generation(self, key: DocumentKey) -> DocumentKey | None:
+    def _take_generation(self, key: DocumentKey) -> tuple[DocumentKey | None, int]:
+        """And the time at which it was taken."""
         won = self._rows.execute(
             f"UPDATE document SET generation = generation + 1 WHERE id = ? AND generation = ? AND {_FRESH}",
             (key.doc_id, key.generation),
@@ -120,7 +121,7 @@ class CopiedParse:
         taken = replace(key, generation=key.generation + 1)
         if won:
             task_sql.mark_stale(self._rows, taken, _KEEP_MS)
-        return taken if won else None
+        return taken if won else None, self._rows.clock()
 
     def _end(self, copy: _Copy, now_ms: int) -> bool:
         """The document may have been parsed or deleted, and the source edited, since they were looked at."""
@@ -129,7 +130,7 @@ class CopiedParse:
         if self._is_ended(key):
             return True  # by an earlier try, whose reply was lost
         still = self._whole(source.document_id, source.dataset_id, source.generation, copy.digests)
-        if still is None or not self._is_noted(key) or not self._begin(copy, now_ms):
+        if still != source or not self._is_noted(key) or not self._begin(copy, now_ms):
             return False
         self._rows.execute(f"DELETE FROM stale_chunks WHERE {_NOTE}", (key.doc_id, key.generation))
         tasks = task_sql.insert_read(self._rows, key, source.read, _CLAIM_NO, now_ms)
@@ -138,6 +139,7 @@ class CopiedParse:
             self._rows, [task_sql.Event(tasks[0], key.doc_id, key.generation, _CLAIM_NO, "", "copied", "", text)]
         )
         tally_service.add(self._rows, _tally(copy))
+        fresh_copies.add(self._rows, key, now_ms)
         document_sql.flip(self._rows, key.doc_id, key.generation, source.visible_seq, self._keep_ms)
         return True
 

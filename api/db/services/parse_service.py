@@ -88,6 +88,11 @@ class ParseService:
             self._rows.after_commit(self._bell.tasks_waiting)
         return started
 
+    def restart(self, doc_ids: Sequence[str]) -> list[str]:
+        """Begin a new generation of each document that is not running, by tasks, however many wait already. Returns the
+        ids of those that were started."""
+        return self._start_in_slices(doc_ids)
+
     def stop(self, doc_ids: Sequence[str]) -> list[str]:
         """Cancel the running parse of each document. Returns the ids of those that were running."""
         return self._stop_in_slices(doc_ids, is_outcome=True)

@@ -3,7 +3,7 @@ document was like, goes by. A range whose chunks somebody edited has no digest t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from api.db.database import Rows
 from common.task_state import DocumentRun, TaskState, TaskType, chunk_task_no
@@ -12,8 +12,7 @@ from common.task_state import DocumentRun, TaskState, TaskType, chunk_task_no
 UNTOUCHED = f"deleted_ms = 0 AND run = {int(DocumentRun.DONE)} AND generation = active_generation AND failed_pages = 0"
 
 
-@dataclass(frozen=True)
-class ReadRange:
+class ReadRange(msgspec.Struct, frozen=True):
     task_id: str
     task_type: TaskType
     from_page: int

@@ -16,7 +16,7 @@ import msgspec
 from api.db.database import Rows
 from api.db.services.read_ranges import ReadRange
 from api.db.services.task_requests import ClaimedTask, Held, NewRange, Reusable, Written
-from common.ids import new_task_id
+from common.ids import new_task_ids
 from common.task_state import (
     TASK_TRANSITIONS,
     TaskState,
@@ -33,7 +33,7 @@ _TASK_COLUMNS = (
     "id", "tenant_id", "kb_id", "doc_id", "generation", "task_type", "from_page", "to_page", "priority",
     "parser_version", "state", "attempt", "losses", "retry_count", "claim_no", "claim_token", "owner", "lease_until",
     "run_after", "waiting_since", "published_at", "begin_at", "end_at", "process_duration", "progress",
-    "progress_msg", "digest", "chunk_count", "token_count", "error_code", "error_message", "create_ms",
+    "progress_msg", "digest", "chunk_count", "token_count", "error_code", "error_message", "create_ms", "reused",
 )  # fmt: skip
 _RESULT_COLUMNS = (
     "tenant_id", "digest", "kb_id", "doc_id", "generation", "task_no", "claim_no", "chunk_count", "token_count",
@@ -125,34 +125,34 @@ def marks(values: Collection[object]) -> str:
 
 
 def insert_tasks(
-    rows: Rows, document: DocumentKey, task_type: TaskType, ranges: Iterable[NewRange], now_ms: int
+    rows: Rows, document: DocumentKey, task_type: TaskType, ranges: Sequence[NewRange], now_ms: int
 ) -> list[str]:
     """New PENDING, unpublished tasks of a document. Returns their ids."""
+    ids = new_task_ids(len(ranges))
     values = [
         (
-            new_task_id(), document.tenant_id, document.kb_id, document.doc_id, document.generation, str(task_type),
+            id_, document.tenant_id, document.kb_id, document.doc_id, document.generation, str(task_type),
             r.from_page, r.to_page, document.priority, PARSER_VERSION, int(TaskState.PENDING), 0, 0, 0, 0, "", "", 0,
-            now_ms, 0, 0, 0, 0, 0.0, 0.0, "", r.digest, 0, 0, "", "", now_ms,
+            now_ms, 0, 0, 0, 0, 0.0, 0.0, "", r.digest, 0, 0, "", "", now_ms, 0,
         )
-        for r in ranges
+        for id_, r in zip(ids, ranges, strict=True)
     ]  # fmt: skip
     rows.insert_many("task", _TASK_COLUMNS, values)
-    return [str(value[0]) for value in values]
+    return ids
 
 
 def insert_read(rows: Rows, document: DocumentKey, read: Sequence[ReadRange], claim_no: int, now_ms: int) -> list[str]:
     """Tasks of a document that are done: what they name was read for another one. Returns their ids."""
+    ids = new_task_ids(len(read))
     values = [
         (
-            new_task_id(), document.tenant_id, document.kb_id, document.doc_id, document.generation, str(r.task_type),
+            id_, document.tenant_id, document.kb_id, document.doc_id, document.generation, str(r.task_type),
             r.from_page, r.to_page, document.priority, PARSER_VERSION, int(TaskState.DONE), 0, 0, 0, claim_no, "", "",
-            0, now_ms, 0, 0, now_ms, now_ms, 0.0, 1.0, "", r.digest, r.chunks, r.tokens, "", "", now_ms,
+            0, now_ms, 0, 0, now_ms, now_ms, 0.0, 1.0, "", r.digest, r.chunks, r.tokens, "", "", now_ms, 1,
         )
-        for r in read
+        for id_, r in zip(ids, read, strict=True)
     ]  # fmt: skip
     rows.insert_many("task", _TASK_COLUMNS, values)
-    ids = [str(value[0]) for value in values]
-    rows.execute(f"UPDATE task SET reused = 1 WHERE id IN ({marks(ids)})", ids)
     results = [
         (
             document.tenant_id, r.digest, document.kb_id, document.doc_id, document.generation,

@@ -2,8 +2,8 @@
 work may end within the grace. On SIGUSR2 another worker serves in its place: this one takes no new connection and ends
 what it has begun, however long that takes; a connection that it promised to keep gets one more answer.
 
-Connections that send a request slowly, and those that do not close, wait in the loop, not in a thread; a large body
-takes one while it comes, but not all of them are given to such."""
+Connections that send a request slowly, take an answer slowly, or do not close, wait in the loop, not in a thread; a
+large body takes one while it comes, but not all of them are given to such."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
 
+from api.web_answers import AnsweringSocket, Room, SlowReaders
 from api.web_bodies import BodyLine, PacedUnreader, TooSlow, with_readable_bodies
 from api.web_heads import Come, Look, look_at, objection, refusal
 from common import logs
@@ -57,6 +58,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._is_retiring = False
         self._leaving: deque[Any] = deque()
         self._bodies = BodyLine(self.cfg.threads)
+        self._room = Room()
+        self._readers = SlowReaders(self.app.settings.server.send_timeout_s, self._forget)
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
@@ -98,6 +101,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def enqueue_req(self, conn: Any) -> None:
         """A thread is taken when all of a request is there, or the head of a large one; until then it is waited for in
         the loop."""
+        if not isinstance(conn.sock, AnsweringSocket):
+            conn.sock = AnsweringSocket(conn.sock, self._room, self.app.settings.server.send_timeout_s)
         held = conn.parser.unreader.buf.getvalue() if conn.parser is not None else b""
         awaited: _Awaited | None = getattr(conn, "awaited", None)
         look = look_at(conn.sock, held, awaited.seen_bytes if awaited is not None else -1)
@@ -107,6 +112,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._wait_for_rest(conn, conn.awaited, look)
             return
         conn.data_ready, conn.awaited, conn.objection = True, None, objection(look.come)
+        conn.is_told = awaited is not None and awaited.is_told
         if look.come is not Come.STREAMED or self._bodies.enter(conn):
             super().enqueue_req(conn)
 
@@ -148,6 +154,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.parser.unreader.begin()
         return super().handle(conn)
 
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        if conn.is_told:  # it would be told again
+            req._expected_100_continue = False
+        return super().handle_request(req, conn)
+
     def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
         finish = conn.parser.finish_body
         return keepalive and any(finish(deadline=time.monotonic() + _UNREAD_S) for _ in range(_UNREAD_TRIES))
@@ -172,6 +183,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         following = self._bodies.leave(conn)
         if following is not None:
             super().enqueue_req(following)
+        if conn.sock.has_kept:
+            self._readers.add(self.poller, conn, partial(self._go_on, conn, future))
+        else:
+            self._go_on(conn, future)
+
+    def _go_on(self, conn: Any, future: Any) -> None:
+        """All of the answer is out."""
         is_kept = not future.cancelled() and future.exception() is None and future.result()
         if not is_kept or not (self.alive or self._is_retiring):
             self._leave(conn)
@@ -192,8 +210,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             conn.sock.setblocking(False)
             self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._drop_rest, conn))
         except OSError:
-            self.nr_conns -= 1
-            conn.close()
+            self._forget(conn)
             return
         conn.timeout = time.monotonic() + _LINGER_S
         self._leaving.append(conn)
@@ -209,14 +226,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._leaving.remove(conn)
         self._close(conn)
 
+    def _forget(self, conn: Any) -> None:
+        self.nr_conns -= 1
+        conn.close()
+
     def _close_late(self, conns: deque[Any], now_s: float) -> None:
         while conns and conns[0].timeout <= now_s:
             self._close(conns.popleft())
 
     def _close(self, conn: Any) -> None:
         self.poller.unregister(conn.sock)
-        self.nr_conns -= 1
-        conn.close()
+        self._forget(conn)
 
     def _is_waited_for(self, spent_s: float) -> bool:
         if self._is_retiring:
@@ -229,4 +249,5 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.wait_for_and_dispatch_events(timeout=_LOOK_S)
         self.murder_keepalived()
         self.murder_pending()
+        self._readers.look(self.poller)
         self._close_late(self._leaving, time.monotonic())

@@ -56,6 +56,9 @@ class ServerSettings(_Section):
         ge=0,
         description="A body is refused with 408 of which less comes in a second, over `receive_timeout_s`; 0: of none.",
     )
+    send_timeout_s: Positive = Field(
+        60, description="A client is cut off that takes nothing of its answer for so long."
+    )
     proxies: int = Field(
         0,
         ge=0,

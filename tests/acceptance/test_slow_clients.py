@@ -37,7 +37,8 @@ def instance(short_dir: Path) -> Iterator[Instance]:
 @pytest.fixture(scope="module")
 def strict(short_dir: Path) -> Iterator[Instance]:
     """One that loses its patience soon."""
-    environ = {"PAGEMILL_SERVER_RECEIVE_TIMEOUT_S": "3", "PAGEMILL_SERVER_THREADS": "2"}
+    limits = {"PAGEMILL_SERVER_RECEIVE_TIMEOUT_S": "3", "PAGEMILL_SERVER_SEND_TIMEOUT_S": "3"}
+    environ = {**limits, "PAGEMILL_SERVER_THREADS": "2"}
     with running_instance(short_dir / "strict", **environ) as made:
         yield made
 
@@ -251,6 +252,83 @@ def test_an_address_may_name_a_hundred_ids_and_more(instance: Instance) -> None:
     ids = "&".join(f"ids={n:032x}" for n in range(100))
     path = f"/datasets/{instance.dataset('many')}/documents?{ids}&metadata_condition=%7B%7D&keywords={'a' * 500}"
     assert "don't own the document" in instance.call("GET", path)["message"]
+
+
+@pytest.fixture(scope="module")
+def large(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    """(the address of a file, all of it): more than the kernel takes for a connection"""
+    path = tmp_path_factory.mktemp("large") / "large.txt"
+    path.write_bytes(b"".join(b"%09d\n" % n for n in range(2_000_000)))
+    dataset_id = instance.dataset("large")
+    return f"/api/v1/documents/{instance.upload(dataset_id, path)}", path.read_bytes()
+
+
+def slow_reader(instance: Instance, path: str, *lines: str) -> socket.socket:
+    host, port = instance.address.removeprefix("http://").split(":")
+    link = socket.socket()
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    link.settimeout(_SOON_S)
+    link.connect((host, int(port)))
+    key = f"Authorization: Bearer {instance.key()}"
+    link.sendall("\r\n".join([f"GET {path} HTTP/1.1", "Host: x", key, *lines, "", ""]).encode())
+    return link
+
+
+def received(link: socket.socket) -> bytes:
+    """The body of an answer that has a length."""
+    file = link.makefile("rb")
+    head = dict(line.decode().strip().split(": ", 1) for line in iter(file.readline, b"\r\n") if b": " in line)
+    return file.read(int(head["Content-Length"]))
+
+
+def test_who_reads_slowly_holds_no_thread_and_gets_all_of_it(instance: Instance, large: tuple[str, bytes]) -> None:
+    path, whole = large
+    with ExitStack() as stack:
+        files = [stack.enter_context(slow_reader(instance, path)) for _ in range(20)]
+        texts = [stack.enter_context(slow_reader(instance, "/api/v1/openapi.json")) for _ in range(20)]
+        for _ in range(3):
+            require_answer(instance)
+            assert all(len(link.recv(100, socket.MSG_PEEK)) for link in (*files, *texts))
+        assert received(files[-1]) == whole
+        assert json.loads(received(texts[-1]))["openapi"]
+        ping = b"GET /api/v1/system/ping HTTP/1.1\r\nHost: x\r\n\r\n"
+        for kept in (files[-1], texts[-1]):
+            kept.sendall(ping)
+            assert received(kept) == b"pong"
+
+
+def test_parts_of_files_are_read_slowly_without_a_thread(instance: Instance, large: tuple[str, bytes]) -> None:
+    path, whole = large
+    with ExitStack() as stack:
+        links = [stack.enter_context(slow_reader(instance, path, "Range: bytes=1000-15000999")) for _ in range(20)]
+        require_answer(instance)
+        assert received(links[-1]) == whole[1000:15_001_000]
+
+
+def test_who_takes_nothing_of_an_answer_is_cut_off(strict: Instance, tmp_path: Path) -> None:
+    (tmp_path / "large.txt").write_bytes(b"word " * 4_000_000)
+    document_id = strict.upload(strict.dataset("large"), tmp_path / "large.txt")
+    with ExitStack() as stack:
+        path = f"/api/v1/documents/{document_id}"
+        links = [stack.enter_context(slow_reader(strict, path)) for _ in range(4)]
+        require_answer(strict)
+        time.sleep(12.0)
+        for link in links:
+            with pytest.raises(ConnectionResetError):
+                while link.recv(1 << 20):
+                    pass
+    require_answer(strict)
+
+
+@pytest.mark.parametrize("size", [20, 20_000, 100_000])
+def test_who_asks_first_is_told_once(instance: Instance, size: int) -> None:
+    body = json.dumps({"name": "x" * size}).encode()
+    lines = (f"Authorization: Bearer {instance.key()}", "Content-Type: application/json", "Connection: close")
+    with connect(instance) as link:
+        link.sendall(head("/api/v1/datasets", *lines, f"Content-Length: {len(body)}", "Expect: 100-continue"))
+        assert link.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        link.sendall(body)
+        assert link.makefile("rb").read().startswith(b"HTTP/1.1 200 OK")
 
 
 def test_a_connection_that_is_promised_to_be_kept_is_kept_under_load(instance: Instance) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
-from flask import Blueprint, Response, current_app, g, jsonify
+from flask import Blueprint, Response, current_app, g
 
 from api.apps.browser_sessions import session_token
 from api.apps.openapi.document import build
@@ -22,19 +23,31 @@ page_bp = open_page_blueprint("ui_api_docs")
 _KEY = "pagemill.openapi"
 
 
-def api_document() -> dict[str, Any]:
-    """Made once: the routes and the settings do not change while the server runs."""
-    made = current_app.extensions.get(_KEY)
-    if made is None:
-        made = build(current_app, services().settings.server, services().version)
-        current_app.extensions[_KEY] = made
-    return cast(dict[str, Any], made)
+class _Description:
+    """Made and written once, which takes a second: routes and settings do not change while the server runs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: tuple[dict[str, Any], bytes] | None = None
+
+    def get(self) -> tuple[dict[str, Any], bytes]:
+        """The document, and the text of it. Who comes while it is made waits for it."""
+        with self._lock:
+            if self._made is None:
+                document = build(current_app, services().settings.server, services().version)
+                self._made = document, f"{current_app.json.dumps(document)}\n".encode()
+            return self._made
+
+
+def _description() -> tuple[dict[str, Any], bytes]:
+    kept: _Description = current_app.extensions.setdefault(_KEY, _Description())
+    return kept.get()
 
 
 @bp.get("/openapi.json")
 @describe("System", "This document", surface=Surface.BARE, answer=dict[str, Any])
 def document() -> Response:
-    response = jsonify(api_document())
+    response = Response(_description()[1], mimetype="application/json")
     response.headers["Cache-Control"] = "public, max-age=300"
     return response
 
@@ -50,7 +63,7 @@ def _greet() -> None:
 
 @page_bp.get("/api/docs")
 def page() -> Response:
-    described = api_document()
+    described, _ = _description()
     return render_page(
         "api_docs.html",
         about=described["info"]["description"],

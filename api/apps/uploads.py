@@ -26,6 +26,7 @@ from rag.utils.object_store import StoredFile, Upload
 _OTHER_PARTS = 32
 _PIECE_BYTES = 64 * 1024
 _MAX_SHOWN = 40
+_BODILESS = ("GET", "HEAD", "OPTIONS")
 BinaryFile = Annotated[bytes, WithJsonSchema({"type": "string", "format": "binary"})]
 
 
@@ -120,7 +121,9 @@ def register(app: Flask, server: ServerSettings) -> None:
 
 
 def _require_no_encoding() -> None:
-    """Of what has become smaller nobody can tell how large it is."""
+    """Of what has become smaller nobody can tell how large it is. A body that comes with a GET is never read."""
+    if request.method in _BODILESS:
+        return
     given = request.headers.get("Content-Encoding", "identity").strip().lower()
     if request.url_rule is not None and given not in ("", "identity"):
         detail = f"Content-Encoding is not supported: send the body as it is, not as {given[:_MAX_SHOWN]}"

@@ -21,6 +21,7 @@ from rag.utils.endpoint_http import EndpointClient, TooMuch
 log = logging.getLogger(__name__)
 # A text that is refused as too long is cut to half of its tokens, so often: another tokenizer may have counted it.
 _MOST_CUTS = 4
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class _Row(msgspec.Struct):
@@ -152,6 +153,7 @@ def _unit(rows: list[list[float | None]]) -> Vectors:
     vectors = np.array(rows, np.float64)  # what is null, as some write it, becomes NaN
     if not np.isfinite(vectors).all():
         raise _not_finite()
+    vectors /= np.maximum(np.abs(vectors).max(axis=1, keepdims=True), _TINY)  # the square of 1e200 is no number
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0, norms, 1.0), np.float32)
 

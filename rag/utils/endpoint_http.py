@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import urllib3
 from urllib3.exceptions import (
@@ -36,6 +36,8 @@ _CONNECT_S = 10.0
 _PIECE_BYTES = 1 << 16
 _MOST_ANSWER_BYTES = 256 << 20
 _MOST_SAID = 300
+# So many characters of a key in a row are not told. Endpoints show four of them to say which key they speak of.
+_TOLD_OF_KEY = 8
 _SIZES = r"(tokens?|context|length|inputs?|texts?|batch|sequence|array)"
 _EXCESS = r"(too (many|long|large)|exceed|(larger|longer|less|fewer) than|at most|max(imum)?\b)"
 _TOO_MUCH = re.compile(rf"{_EXCESS}.{{0,80}}{_SIZES}|{_SIZES}.{{0,80}}{_EXCESS}", re.IGNORECASE | re.DOTALL)
@@ -174,8 +176,7 @@ class EndpointClient:
             if isinstance(found, dict) and name in found:
                 found = found[name]
         text = found if isinstance(found, str) else json.dumps(found)
-        if self._key:
-            text = text.replace(self._key, "***")
+        text = without_key(text, self._key)
         text = " ".join("".join(char if char.isprintable() else " " for char in text).split())
         return text if len(text) <= _MOST_SAID else f"{text[: _MOST_SAID - 1]}…"
 
@@ -222,6 +223,25 @@ def read_key(settings: EmbeddingSettings | RerankSettings, section: str) -> str:
     if not re.fullmatch(r"[\x21-\x7e]*", key):
         raise SettingsError(f"{section}.api_key: allowed: letters, digits and signs of ASCII, without blanks")
     return key
+
+
+def without_key(text: str, key: str) -> str:
+    """Also where only a part of it is told, or it is written as JSON or an address would write it."""
+    forms = {form for form in (key, json.dumps(key)[1:-1], quote(key, safe="")) if form}
+    for written in forms:
+        text = text.replace(written, "***")
+    for written in forms:
+        start = 0
+        while len(written) - start >= min(_TOLD_OF_KEY, len(written)) > 0:
+            size = min(_TOLD_OF_KEY, len(written))
+            if written[start : start + size] not in text:
+                start += 1
+                continue
+            while start + size < len(written) and written[start : start + size + 1] in text:
+                size += 1
+            text = text.replace(written[start : start + size], "***")
+            start += size
+    return text
 
 
 def retry_after_s(header: str | None, now: datetime) -> float | None:

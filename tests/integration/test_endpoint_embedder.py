@@ -182,6 +182,11 @@ def test_a_number_that_is_none_is_worth_another_attempt(endpoint: EmbeddingEndpo
     assert "NaN" in error.public_message
 
 
+def test_numbers_whose_squares_are_none_are_numbers(endpoint: EmbeddingEndpoint) -> None:
+    endpoint.always = server.says(200, b'{"data": [{"index": 0, "embedding": [3e300, 4e300]}]}')
+    assert opened(endpoint, dimension=2).embed(["a"])[0] == pytest.approx([0.6, 0.8])
+
+
 def test_the_dimension_is_that_of_the_settings_or_of_the_first_answer(endpoint: EmbeddingEndpoint) -> None:
     told, found = opened(endpoint, dimension=20), opened(endpoint)
     error = error_of(told)

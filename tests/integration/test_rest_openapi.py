@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jsonschema_rs
 import pytest
 from flask import Blueprint
 
-from api.apps import create_app
+from api.apps import api_docs, create_app
 from api.apps.openapi.document import api_routes, build, needs_key
 from api.apps.openapi.operation import operation_of, why_undescribed
 from tests.rest_world import RestWorld, rest_world
@@ -66,6 +68,7 @@ def test_it_is_whole(document: Any) -> None:
         for method, one in methods.items():
             assert one["summary"] and set(one["tags"]) <= tags, (method, path)
             assert "429" in one["responses"], (method, path)
+            assert method == "get" or {"408", "415"} <= one["responses"].keys(), (method, path)
             named = {parameter["name"] for parameter in one.get("parameters", ()) if parameter["in"] == "path"}
             assert named == set(re.findall(r"{([a-z_]+)}", path)), (method, path)
 
@@ -127,3 +130,18 @@ def test_the_page_shows_words_as_people_write_them(world: RestWorld) -> None:
     assert "Only these; <code>metadata_condition</code> is then passed over" in page
     assert "`" not in page
     assert "at least 1 entry" in page and " 1 entries" not in page and " 1 characters" not in page
+
+
+def test_it_is_made_once_however_many_ask_at_first(world: RestWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    app, made = create_app(world.services), []
+
+    def counted(*args: Any) -> Any:
+        made.append(args)
+        time.sleep(0.2)
+        return build(*args)
+
+    monkeypatch.setattr(api_docs, "build", counted)
+    with ThreadPoolExecutor(4) as callers:
+        answers = list(callers.map(lambda _: app.test_client().get("/api/v1/openapi.json"), range(4)))
+    assert {one.status_code for one in answers} == {200}
+    assert len({one.get_data() for one in answers}) == len(made) == 1

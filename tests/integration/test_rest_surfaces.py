@@ -146,6 +146,12 @@ def test_a_body_that_is_packed_is_refused_as_such(world: RestWorld, path: str) -
     assert plain.status_code != 415
 
 
+def test_a_packed_body_that_nobody_reads_is_none(world: RestWorld) -> None:
+    headers = {"Authorization": world.key, "Content-Encoding": "gzip"}
+    got = world.client.get("/api/v1/datasets", data=gzip.compress(b"{}"), headers=headers)
+    assert (got.status_code, got.get_json()["code"]) == (200, 0)
+
+
 @pytest.mark.parametrize(
     ("content_type", "disposition", "named"),
     [

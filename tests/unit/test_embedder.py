@@ -22,7 +22,7 @@ from rag.svr.retry import decide
 from rag.utils import word_tokens
 from rag.utils.embedder import PackagedEmbedder, load_tokenizer, model_dir
 from rag.utils.embedders import calls_at_once, embedder_name, open_cache, open_embedder
-from rag.utils.endpoint_http import LONGEST_RETRY_AFTER_S, retry_after_s
+from rag.utils.endpoint_http import LONGEST_RETRY_AFTER_S, retry_after_s, without_key
 from tests.unit.test_decisions import TASK
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -184,3 +184,19 @@ def test_the_endpoint_decides_when_a_task_is_tried_again() -> None:
     waited = timedelta(hours=2) // timedelta(milliseconds=1)
     late = msgspec.structs.replace(TASK, waiting_since=1, begin_at=waited)
     assert not isinstance(decide(late, EmbeddingUnavailable("429", 300.0), settings, 0.5), GiveBack)
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "told"),
+    [
+        ("sk-0123456789abcdef", "no sk-0123456789abcdef here", "no *** here"),
+        ("sk-0123456789abcdef", '["sk-0123456", "789abcdef"]', '["***", "***"]'),
+        ("sk-0123456789abcdef", "sk-0****cdef is wrong", "sk-0****cdef is wrong"),
+        ('k"ey\\+01234567', '{"key": "k\\"ey\\\\+01234567"}', '{"key": "***"}'),
+        ("k/ey+01234567", "?key=k%2Fey%2B01234567", "?key=***"),
+        ("short", "a short one", "a *** one"),
+        ("", "nothing", "nothing"),
+    ],
+)
+def test_no_part_of_a_key_is_told(key: str, said: str, told: str) -> None:
+    assert without_key(said, key) == told

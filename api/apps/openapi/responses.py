@@ -25,9 +25,10 @@ _TEXTS = {
     403: "Not this caller's to do",
     404: "No such thing, or not the caller's",
     405: "The address has no such method",
+    408: "The request did not become whole in time, or its body comes too slowly",
     409: "Not in a state that allows this",
     413: "The body is too large",
-    415: "The body has another content type than expected",
+    415: "The body has another content type than expected, or a Content-Encoding",
     422: "A field is wrong, or the Idempotency-Key came before with another request",
     426: "The address speaks WebSocket only",
     429: "Too many requests, or too much is waiting",
@@ -63,6 +64,8 @@ def _statuses(operation: Operation, guards: Guards) -> set[int]:
     statuses = {429, 503, *operation.statuses}
     if guards.needs_key:
         statuses |= {401, 403} if guards.is_unsafe else {401}
+    if guards.is_unsafe:
+        statuses |= {408, 415}
     if guards.has_path:
         statuses.add(404)
     if operation.is_once:
@@ -70,7 +73,7 @@ def _statuses(operation: Operation, guards: Guards) -> set[int]:
     if operation.surface is Surface.PROBLEM:
         statuses.add(500)
         if operation.body or operation.form:
-            statuses |= {400, 413, 415, 422}
+            statuses |= {400, 413, 422}
     return statuses
 
 
@@ -115,7 +118,10 @@ def _other(operation: Operation, schemas: Schemas, status: int) -> Schema:
     if status < 400:
         return answer | ({"content": {media: {} for media in operation.media}} if status == 206 else {})
     if operation.surface is Surface.PROBLEM:
-        return schemas.shared(f"Problem{status}", answer | {"content": {_PROBLEM: {"schema": schemas.of(Problem)}}})
+        content = {_PROBLEM: {"schema": schemas.of(Problem)}}
+        if status == 408:  # of half a request the web server does not know which route it is for
+            content[_JSON] = {"schema": schemas.of(Failure)}
+        return schemas.shared(f"Problem{status}", answer | {"content": content})
     if status == 500:
         return answer | {"content": {_JSON: {"schema": schemas.of(operation.answer)}}}
     kind = {401: Unknown, 404: Missing}.get(status, Failure)

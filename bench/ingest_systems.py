@@ -120,8 +120,7 @@ class Whole(System):
 
     def parse(self, documents: Sequence[str]) -> None:
         self._client.begin()
-        answer = self._instance.parse(self.dataset_id, *documents)
-        assert answer["code"] == 0, answer
+        self._client.parse(self.dataset_id, documents)
         while self._total("run=RUNNING&run=UNSTART"):
             time.sleep(_LOOK_S)
 

@@ -36,10 +36,14 @@ class Meter:
         self.cpu_s = self._cpu_so_far_s() - self._before_s
         self._stop.set()
         self._thread.join()
+        self._look()  # work may be shorter than the pause between two looks
 
     def _look_forever(self) -> None:
         while not self._stop.wait(_LOOK_S):
-            self.peak_mb = max(self.peak_mb, sum(map(_memory_bytes, self._processes())) >> 20)
+            self._look()
+
+    def _look(self) -> None:
+        self.peak_mb = max(self.peak_mb, sum(map(_memory_bytes, self._processes())) >> 20)
 
     def _processes(self) -> list[psutil.Process]:
         found = []

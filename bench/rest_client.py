@@ -32,10 +32,13 @@ class RestClient:
         """Several files in one call, and their parse in a second; how many."""
         parts = [_file_part(path) for path in paths]
         found = self._call("POST", f"/datasets/{dataset_id}/documents", _body(parts), _FORM)["data"]
-        ids = json.dumps({"document_ids": [each["id"] for each in found]}).encode()
+        self.parse(dataset_id, [each["id"] for each in found])
+        return len(found)
+
+    def parse(self, dataset_id: str, documents: Sequence[str]) -> None:
+        ids = json.dumps({"document_ids": documents}).encode()
         answer = self._call("POST", f"/datasets/{dataset_id}/chunks", ids, "application/json")
         assert answer["code"] == 0, answer
-        return len(found)
 
     def _call(self, method: str, path: str, body: bytes, content_type: str) -> Any:
         link = getattr(self._local, "link", None)

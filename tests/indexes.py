@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from common.settings import IndexSettings
@@ -64,7 +65,7 @@ def chunk(id_: str, text: str = "some text", **fields: Any) -> ChunkRecord:
         terms=" ".join(analyse(text)),
         token_count=len(text.split()),
     )
-    return replace(made, **fields)
+    return msgspec.structs.replace(made, **fields)
 
 
 def put(index: DocIndex, *chunks: ChunkRecord, at: int = 0) -> int:

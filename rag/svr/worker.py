@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -209,8 +209,7 @@ async def _store(work: Work, parts: WorkerParts, profile: Profile, pages: NewRan
     )
 
 
-@dataclass(frozen=True)
-class _Findable:
+class _Findable(msgspec.Struct, frozen=True):
     """A chunk that is searched, and the one that is shown for it, if that is another."""
 
     chunk: ParsedChunk
@@ -285,7 +284,7 @@ async def _vectors(task: ClaimedTask, parts: WorkerParts, chunks: Sequence[_Find
 
 def _owned(task: ClaimedTask, chunk: ChunkRecord) -> ChunkRecord:
     """The same chunk, as this claim's."""
-    return replace(
+    return msgspec.structs.replace(
         chunk,
         id=_chunk_id(task, chunk.ordinal),
         dataset_id=task.dataset_id,

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class ChunkRecord:
+class ChunkRecord(msgspec.Struct, frozen=True):
     """A chunk as the index keeps it.
 
     `terms` is the text as analysed by rag.utils.terms, words parted by blanks. `positions` are

@@ -5,7 +5,6 @@ field without a migration."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -44,7 +43,7 @@ def decoded_vectors(sources: Sequence[Mapping[str, Any]], dimension: int) -> Vec
 
 
 def _cleaned(chunk: ChunkRecord) -> ChunkRecord:
-    return replace(
+    return msgspec.structs.replace(
         chunk,
         text=clean(chunk.text),
         terms=clean(chunk.terms),

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from elasticsearch import Elasticsearch
@@ -98,7 +98,7 @@ def test_writes_during_a_migration_are_not_lost(index: ElasticIndex, settings: I
                 document = f"doc{number}-{step}"
                 made = [chunk(f"{document}-{n}", f"step{step}", document_id=document, ordinal=n) for n in range(8)]
                 put(own, *made)
-                put(own, replace(made[0], text="replaced"))
+                put(own, msgspec.structs.replace(made[0], text="replaced"))
                 with lock:
                     model.update({one.id: one.text for one in made} | {made[0].id: "replaced"})
                 if rng.integers(3) == 0:

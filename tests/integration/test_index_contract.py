@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -78,7 +79,7 @@ def test_places_are_told_in_reading_order_without_texts(index: DocIndex) -> None
 
 
 def test_half_a_surrogate_pair_does_no_harm(index: DocIndex) -> None:
-    sequence = put(index, replace(chunk("a", "broken \ud800 text"), headings=("\udfff",)))
+    sequence = put(index, msgspec.structs.replace(chunk("a", "broken \ud800 text"), headings=("\udfff",)))
     (found,) = index.get("tenant", ["a"])
     assert found.text == "broken ? text"
     assert ids(index.search(ask("broken"), at_least=sequence)) == ["a"]
@@ -398,7 +399,7 @@ def test_what_was_read_can_be_written_again_elsewhere(index: DocIndex) -> None:
     rng = np.random.default_rng(6)
     index.upsert([chunk(f"c{n}", f"whale{n}", ordinal=n) for n in range(5)], rng.normal(size=(5, DIMENSION)))
     found, vectors = index.read_all(SET)
-    copies = [replace(one, id=f"copy-{one.id}", dataset_id="copy") for one in found]
+    copies = [msgspec.structs.replace(one, id=f"copy-{one.id}", dataset_id="copy") for one in found]
     sequence = index.upsert(copies, vectors)
     again, same = index.read_all(Scope("tenant", "copy"))
     assert again == copies

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from rag.utils.doc_index import Scope
 from tests.rest_world import RestWorld, new_caller

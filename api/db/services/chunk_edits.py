@@ -7,10 +7,11 @@ sweeper removes it. Who edits a chunk that somebody else deletes meanwhile loses
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
+from msgspec.structs import replace
 
 from api.db.database import Rows
 from api.db.services.chunk_counts import ADDED_CLAIM, DELETED_TASK_NO, ChunkCounts

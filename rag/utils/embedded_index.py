@@ -110,7 +110,7 @@ class EmbeddedIndex:
                 return []
             # The text half first: what it finds is then in the vector half too, or was deleted since.
             view = self._text_view(at_least) if query.terms else None
-            return self._searches.best(query, numbers, with_twins(view, self._copies_behind(view, numbers)))
+            return self._searches.best(query, numbers, with_twins(view, self._copies_behind(view, numbers), numbers))
 
     def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
         with self._reading() as link:
@@ -181,11 +181,12 @@ class EmbeddedIndex:
                 yield link
 
     def _copies_behind(self, view: TextView | None, numbers: Sequence[int]) -> Sequence[log.Entry]:
-        """Those that the text half may not have yet."""
+        """Those that the text half may not have yet. One into these datasets may be of one into another."""
         if view is None:
             return []
         with self._database.reading() as link:
-            return log.copies_after(link, numbers, view.mark.sequence)
+            behind = view.mark.sequence
+            return log.copies_after(link, behind) if log.has_copies(link, numbers, behind) else []
 
     def _rebuild_text(self, say: Callable[[str], None]) -> int:
         """Take away the mark: an indexer that finds none begins anew. Searches keep the old half until then."""

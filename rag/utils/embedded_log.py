@@ -254,13 +254,20 @@ def entries_of(link: sqlite3.Connection, dataset: int, after: int) -> list[Entry
     return [_entry(values) for values in found]
 
 
-def copies_after(link: sqlite3.Connection, datasets: Sequence[int], sequence: int) -> list[Entry]:
-    """Copies into these datasets behind an entry."""
+def copies_after(link: sqlite3.Connection, sequence: int) -> list[Entry]:
+    """Copies behind an entry, in order."""
+    found = link.execute(f"{_ENTRY} WHERE sequence > ? AND operation = 'copy' ORDER BY sequence", (sequence,))
+    return [_entry(values) for values in found]
+
+
+def has_copies(link: sqlite3.Connection, datasets: Sequence[int], sequence: int) -> bool:
+    """Whether any into these datasets is behind an entry."""
     found = link.execute(
-        f"{_ENTRY} WHERE dataset IN ({', '.join('?' * len(datasets))}) AND sequence > ? AND operation = 'copy'",
+        f"SELECT 1 FROM log WHERE dataset IN ({', '.join('?' * len(datasets))}) AND sequence > ? AND operation = 'copy'"
+        " LIMIT 1",
         (*datasets, sequence),
     )
-    return [_entry(values) for values in found]
+    return found.fetchone() is not None
 
 
 def ends(link: sqlite3.Connection) -> tuple[int, int]:

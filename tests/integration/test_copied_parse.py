@@ -227,6 +227,23 @@ def test_a_copy_of_a_copy_that_is_not_made_yet_is_one_of_the_first(world: RestWo
     assert waiting_notes(world) == 0
 
 
+def test_a_copy_of_a_copy_that_is_made_and_not_indexed_yet_is_found_too(
+    world: RestWorld, source: tuple[str, str], other: tuple[str, str]
+) -> None:
+    chain = [other, *((kb, world.document(kb, "c.txt")) for kb in map(world.dataset, ("third", "fourth")))]
+    for place in chain:
+        assert world.parse(*place) == "DONE"
+        assert len(listed(world, *place)) == 2, "which makes it"
+    for dataset_id, document_id in chain:
+        for question in ("miller", '"weighs alpha"'):
+            (best, *_) = found(world, dataset_id, question, vector_similarity_weight=0.0, explain=True)
+            assert (best["document_id"], best["content"]) == (document_id, _TEXTS[0])
+    all_of_them = {place[1] for place in (source, *chain)}
+    asked = {"dataset_ids": [source[0], *(place[0] for place in chain)], "question": "miller"}
+    hits = world.ok("POST", "/retrieval", json={**asked, "vector_similarity_weight": 0.0})["chunks"]
+    assert (len(hits), {hit["document_id"] for hit in hits}) == (4, all_of_them)
+
+
 def test_not_more_wait_than_whoever_looks_can_be_kept_waiting_for(
     world: RestWorld, other: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -207,6 +207,10 @@ class DocIndex(Protocol):
     def tally(self, scope: Scope | None = None) -> Iterator[Tally]:
         """What is there in the scope, or of all tenants. Claims of one document follow each other."""
 
+    def damage(self) -> str:
+        """What is wrong with parts that are made of the chunks, and made anew by `migrate` with `force`; "" where
+        nothing is, or that can't be told while they are written."""
+
     def outdated(self) -> Sequence[str]:
         """Names of the parts that are not in the form that this version writes."""
 

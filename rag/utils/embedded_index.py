@@ -153,6 +153,20 @@ class EmbeddedIndex:
         with self._reading() as link:
             return iter(reads.tally(link, scope))
 
+    def damage(self) -> str:
+        """Of the text half: one that can't be opened, or has other chunks than SQLite though it is not behind."""
+        with self._reading() as link:
+            mark, held = read_mark(self._folder), reads.total(link)
+            if not mark.folder or log.newest(link).sequence != mark.sequence or not log.fits(link, mark):
+                return ""  # it is being made
+            try:
+                view = TextReader(self._folder).view()
+            except IndexUnavailable as exc:
+                return str(exc)
+            if view is None or view.mark != mark or view.chunks == held or read_mark(self._folder) != mark:
+                return ""
+            return f"the text index has {view.chunks} chunks of {held}"
+
     def outdated(self) -> Names:
         """Never any: chunks need no other form here."""
         self.check()
@@ -233,7 +247,8 @@ class EmbeddedIndex:
             if self._passed(view.mark if view else NO_MARK, wanted):
                 return view
             if time.monotonic() >= deadline:
-                raise IndexUnavailable("the indexer is behind what this search has to see, or does not run")
+                why = self._text.failure or "the indexer is behind what this search has to see, or does not run"
+                raise IndexUnavailable(why)
             time.sleep(_POLL_S)
 
     def _dataset_numbers(self, query: Query) -> Sequence[int]:

@@ -96,6 +96,10 @@ class ElasticIndex:
     def tally(self, scope: Scope | None = None) -> Iterator[Tally]:
         return self._reads.tally(scope)
 
+    def damage(self) -> str:
+        """Never any: a server that has lost a part of an index says so, and is taken for away."""
+        return ""
+
     def outdated(self) -> Names:
         return Migration(self._link, self._places, self._settings, lambda line: None).outdated()
 

@@ -11,6 +11,7 @@ import pytest
 
 from api.db.models import Document, StaleChunks, Task, TaskEvent
 from api.db.services.copied_parse import CopiedParse
+from api.db.services.index_audit import AuditService
 from api.db.services.stale_service import StaleService
 from api.db.services.tally_service import TallyService
 from api.db.services.task_plan import ModelTraits
@@ -242,6 +243,17 @@ def test_a_copy_of_a_copy_that_is_made_and_not_indexed_yet_is_found_too(
     asked = {"dataset_ids": [source[0], *(place[0] for place in chain)], "question": "miller"}
     hits = world.ok("POST", "/retrieval", json={**asked, "vector_similarity_weight": 0.0})["chunks"]
     assert (len(hits), {hit["document_id"] for hit in hits}) == (4, all_of_them)
+
+
+def test_a_source_that_was_taken_away_from_outside_jams_nothing(
+    world: RestWorld, source: tuple[str, str], other: tuple[str, str]
+) -> None:
+    assert world.parse(*other) == "DONE"
+    with closing(sqlite3.connect(world.services.settings.index_dir / "chunks.db")) as link, link:
+        link.execute("DELETE FROM chunk WHERE document = ?", (source[1],))
+    assert (listed(world, *other), waiting_notes(world)) == ([], 0)
+    missing = AuditService(world.rows, world.index).run().findings
+    assert {finding.document_id for finding in missing if finding.to_parse} == {source[1], other[1]}
 
 
 def test_not_more_wait_than_whoever_looks_can_be_kept_waiting_for(

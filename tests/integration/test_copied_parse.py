@@ -15,7 +15,7 @@ from api.db.services.index_audit import AuditService
 from api.db.services.stale_service import StaleService
 from api.db.services.tally_service import TallyService
 from api.db.services.task_plan import ModelTraits
-from common.errors import RowsUnavailable
+from common.errors import InvalidInput, RowsUnavailable
 from common.settings import IndexSettings, TaskSettings
 from common.task_state import DocumentRun, TaskState
 from rag.utils import embedded_copies
@@ -180,6 +180,21 @@ def test_a_death_between_index_and_rows_leaves_nothing_to_be_seen(
     assert world.parse(*other) == "DONE"
     assert world.row(other[1]).generation == 2
     assert len(listed(world, *other)) == 2
+
+
+def test_a_transaction_that_is_rolled_back_leaves_nothing_for_the_next_parse(
+    world: RestWorld, other: tuple[str, str]
+) -> None:
+    """As of a request with an Idempotency-Key: the next parse may be another one, and take the same generation."""
+
+    def start_and_die() -> None:
+        world.services.parsing.start([other[1]])
+        raise InvalidInput("for any reason")
+
+    with pytest.raises(InvalidInput):
+        world.rows.write(start_and_die)
+    assert (world.row(other[1]).generation, world.index.count(Scope(world.caller.tenant_id, *other))) == (0, 0)
+    assert world.parse(*other) == "DONE"
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,12 @@ class CopiedParse:
         self._model = model
         self._keep_ms = int(settings.reuse_keep_h * 3_600_000)
 
-    def settle(self, doc_ids: Sequence[str]) -> list[str]:
-        """End the parse of those documents that another one was like. Returns their ids."""
-        if not self._index.adopts:
+    def settle(self, doc_ids: Sequence[str], /, *, are_new: bool = False) -> list[str]:
+        """End the parse of those documents that another one was like. Returns their ids.
+
+        Not within a transaction that may still be rolled back, since the generation it took would be free for other
+        chunks again; but for documents that it makes itself, which nobody else can parse then."""
+        if not self._index.adopts or (self._rows.is_writing and not are_new):
             return []
         found = [copy for doc_id in doc_ids if (copy := self._rows.read(self._find, doc_id))]
         return [copy.key.doc_id for copy in found if self._make(copy)]

@@ -155,6 +155,14 @@ class Tally:
     count: int
 
 
+@dataclass(frozen=True)
+class Adopted:
+    """A generation that was adopted, and its number among all of them."""
+
+    number: int
+    scope: Scope
+
+
 class DocIndex(Protocol):
     """`adopts` tells whether `adopt` may ever be true.
 
@@ -186,6 +194,12 @@ class DocIndex(Protocol):
 
     def make_adopted_durable(self) -> None:
         """Return once everything that was adopted so far survives a power cut."""
+
+    def adopted(self, rest_ms: int) -> Sequence[Adopted]:
+        """Some of what was adopted so long ago and is not confirmed yet, the oldest first."""
+
+    def confirm_adopted(self, adopted: Sequence[Adopted]) -> None:
+        """The rows know of these, or they have been deleted."""
 
     def count(self, scope: Scope) -> int: ...
 

@@ -18,7 +18,7 @@ from rag.utils import embedded_copies as copies
 from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
 from rag.utils import embedded_writes as writes
-from rag.utils.doc_index import Adoption, ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
+from rag.utils.doc_index import Adopted, Adoption, ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.embedded_bell import ring
 from rag.utils.embedded_folder import NO_MARK, Folder, Mark, mark_stamp, read_mark
 from rag.utils.embedded_search import Searches
@@ -96,6 +96,14 @@ class EmbeddedIndex:
     def make_adopted_durable(self) -> None:
         with _translated():
             self._database.sync()
+
+    def adopted(self, rest_ms: int) -> Sequence[Adopted]:
+        with _translated(), self._database.reading() as link:
+            return copies.adopted(link, rest_ms)
+
+    def confirm_adopted(self, adopted: Sequence[Adopted]) -> None:
+        with _translated(), self._database.writing() as link:
+            copies.confirm(link, [each.number for each in adopted])
 
     def count(self, scope: Scope) -> int:
         with self._reading() as link:

@@ -21,7 +21,7 @@ from common.errors import DatabaseTooNew, IndexUnavailable
 from rag.utils.embedded_folder import Folder, Mark, locked, sync_folder
 
 LOCK_TIMEOUT_S = 10.0
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE dataset(
     number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, dimension INTEGER NOT NULL,
@@ -54,6 +54,11 @@ CREATE TABLE copy(
     3: """
 ALTER TABLE copy ADD COLUMN chunks INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX copy_place ON copy(dataset, document, generation);
+""",
+    4: """
+CREATE TABLE adopted(
+    number INTEGER PRIMARY KEY, dataset INTEGER NOT NULL, document TEXT NOT NULL, generation INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL);
 """,
 }
 Operation = Literal["put", "drop", "copy"]

@@ -291,7 +291,7 @@ def test_a_file_of_the_version_before_gets_what_it_lacks(tmp_path: Path) -> None
     index.check()
     index.close()
     with closing(sqlite3.connect(tmp_path / "chunks.db")) as link:
-        link.executescript("DROP TABLE copy; PRAGMA user_version = 1;")
+        link.executescript("DROP TABLE copy; DROP TABLE adopted; PRAGMA user_version = 1;")
     again = EmbeddedIndex(tmp_path, IndexSettings())
     assert list(again.tally()) == []
     again.close()

@@ -4,7 +4,10 @@ every range done and no chunk edited. The index gives the document that one's ch
 The index can't share a transaction with the rows. So a generation is taken first, and noted as left behind, due to be
 swept in an hour; then the index adopts; then one transaction takes the note away and makes the document DONE. Whoever
 dies in between leaves a generation that nobody searches. No disk is waited for: the same transaction lists the copy
-among those that a power cut may take (fresh_copies.py)."""
+among those that a power cut may take (fresh_copies.py).
+
+A job makes its document within the same transaction: where that is not committed, no note is there either, and the
+index's own list of what it gave tells of chunks whose document never came to be."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from api.db.database import Rows
+from api.db.services.control_service import ControlService
+from api.db.services.parse_service import Doorbell
 from api.db.services.purge_service import PurgeService
 from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
@@ -23,6 +25,7 @@ def sweeper_of(
         SweeperConfig("e1", lease_s),
         RoleService(rows),
         StaleService(rows),
+        ControlService(rows, TaskSettings(), Doorbell(lambda: None, lambda _: None)),
         PurgeService(rows, TaskSettings()),
         index,
         store,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from api.commands.options import say
@@ -21,7 +21,7 @@ _ROLE = "index migration"
 _LEAD_S = 30.0
 
 
-def run_migrate(settings: Settings, *, force: bool, dry_run: bool) -> None:
+def run_migrate(settings: Settings, *, force: bool, dry_run: bool, tell: Callable[[str], None] = say) -> None:
     rows = open_existing_rows(settings, to_write=True)
     if force and not dry_run and settings.embeds_index and not is_indexer_there(settings.index_dir):
         raise NotFound("the embedded index is made anew by its indexer, which does not run: start `pagemill up`")
@@ -29,9 +29,9 @@ def run_migrate(settings: Settings, *, force: bool, dry_run: bool) -> None:
     with _alone(rows):
         outdated = index.outdated()
         if dry_run or not (outdated or force):
-            say(f"{len(outdated)} to be made anew: {', '.join(outdated)}" if outdated else "nothing to migrate")
+            tell(f"{len(outdated)} to be made anew: {', '.join(outdated)}" if outdated else "nothing to migrate")
         else:
-            say(f"done: {index.migrate(say, force=force)} made anew")
+            tell(f"done: {index.migrate(tell, force=force)} made anew")
     index.close()
 
 

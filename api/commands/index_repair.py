@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from api.commands.index_migrate import run_migrate
 from api.commands.index_verify import as_facts, show
 from api.commands.options import print_json, say
 from api.db.services.index_audit import AuditService
@@ -20,6 +21,8 @@ def run_repair(settings: Settings, *, dry_run: bool, as_json: bool) -> bool:
     index = open_index(settings)
     audit = AuditService(rows, index).run()
     done = Repaired(0, [], [], [])
+    if audit.damage and not dry_run:
+        run_migrate(settings, force=True, dry_run=False, tell=_say_nothing if as_json else say)
     if audit.findings and not dry_run:
         done = repair(audit.findings, index, connect(settings).parsing)
     index.close()
@@ -27,9 +30,13 @@ def run_repair(settings: Settings, *, dry_run: bool, as_json: bool) -> bool:
         print_json(as_facts(audit) | {"dry_run": dry_run, "done": _facts(done)})
     else:
         show(audit)
-        if audit.findings:
+        if not audit.is_sound:
             _tell(done, dry_run)
-    return not audit.findings if dry_run else not done.left
+    return audit.is_sound if dry_run else not done.left
+
+
+def _say_nothing(text: str) -> None:
+    """Programs want JSON alone."""
 
 
 def _facts(done: Repaired) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def run_verify(settings: Settings, *, as_json: bool) -> bool:
         print_json(as_facts(audit))
     else:
         show(audit)
-    return not audit.findings
+    return audit.is_sound
 
 
 def show(audit: Audit) -> None:
@@ -32,6 +32,8 @@ def show(audit: Audit) -> None:
         print_table("What is wrong", _COLUMNS, [_line(finding) for finding in audit.findings], whole=("document",))
     wrong = len({finding.document_id for finding in audit.findings})
     verdict = f"{wrong} of them wrong" if wrong else "as the rows say"
+    if audit.damage:
+        say(f"{audit.damage}: repair makes it anew")
     say(f"{audit.documents} documents with {audit.chunks} chunks in the index, {verdict}")
 
 
@@ -39,6 +41,7 @@ def as_facts(audit: Audit) -> dict[str, Any]:
     return {
         "documents": audit.documents,
         "chunks": audit.chunks,
+        "damage": audit.damage,
         "findings": [_facts(finding) for finding in audit.findings],
     }
 

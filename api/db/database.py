@@ -129,6 +129,11 @@ class Rows:
         return result
 
     @property
+    def is_writing(self) -> bool:
+        """Whether this thread is within a write transaction."""
+        return bool(self.db.in_transaction())
+
+    @property
     def is_in_doubt(self) -> bool:
         """For what runs inside a write transaction: whether an earlier try of it may have committed, since only the
         reply to its commit was lost. Where it was rolled back, nothing is in doubt."""

@@ -68,6 +68,7 @@ class Reaper:
             self._outdated_due_s = steady_s() + _OUTDATED_EVERY_S
             self._restart_outdated()
         self._copies.check()
+        self._copies.drop_orphans()
 
     def _may_reap(self) -> bool:
         """Not when this host slept, or the database's clock jumped: everybody's leases look over then, and one more

@@ -76,7 +76,7 @@ class RunningTasks:
         """Begin work on tasks that were just claimed; each holds a slot, but for finish tasks: these only wait."""
         for task in tasks:
             fence = Fence(self._config.executor.lease_s, sent_s)
-            work = Work(task, fence, ProgressReporter(self._rows, task), self._slots.was_read)
+            work = Work(task, fence, ProgressReporter(self._rows, task), self._slots)
             if work.fence.remaining_s <= 0:
                 # The claim was stored so late that its lease is over: back, before anybody calls it a loss.
                 self._rows.submit(GiveBack(task.held, "drain"), _ignore)
@@ -84,7 +84,7 @@ class RunningTasks:
                 continue
             if task.task_type is TaskType.FINISH and self._finishing < _MOST_FINISHING:
                 self._finishing += 1
-                work.holds_slot = False
+                work.holds_slot = work.in_line = False
                 self._slots.give(1)
             self._works[task.id] = work
             self._busy.set()
@@ -212,7 +212,7 @@ class RunningTasks:
         if self._is_ours(work):
             del self._works[work.task.id]
         if work.holds_slot:
-            self._slots.give(1, unread=not work.is_read)
+            self._slots.give(1, in_line=work.in_line)
         else:
             self._finishing -= 1
         if not self._works:

@@ -26,7 +26,7 @@ class Slots:
         self.count = count
         self._parsers = parsers
         self._free = count
-        self._unread = 0
+        self._in_line = 0
         # 0 until a task has been read.
         self._read_s = 0.0
         self._closed = False
@@ -71,23 +71,28 @@ class Slots:
     def take(self, count: int) -> None:
         with self._changed:
             self._free -= count
-            self._unread += count
+            self._in_line += count
+
+    def left_line(self) -> None:
+        """A task that holds a slot does not stand in line any more: it has been read, or needs no parser."""
+        with self._changed:
+            self._in_line -= 1
+            self._changed.notify_all()
 
     def was_read(self, seconds: float) -> None:
-        """A task that holds a slot has left its parser, where it was for so long."""
+        """A task was at its parser for so long."""
         with self._changed:
-            self._unread -= 1
             self._read_s += (seconds - self._read_s) * (_NEWEST if self._read_s else 1.0)
             self._changed.notify_all()
 
-    def give(self, count: int, *, unread: bool = True) -> None:
-        """Slots of tasks that had not been read, or had been."""
+    def give(self, count: int, *, in_line: bool = True) -> None:
+        """Slots of tasks that stood in line until now, or had left it."""
         with self._changed:
             self._free += count
-            self._unread -= count if unread else 0
+            self._in_line -= count if in_line else 0
             self._changed.notify_all()
 
     @property
     def _room(self) -> int:
-        in_line = math.floor(_AHEAD_S / self._read_s + _ROUNDED_UP) if self._read_s else self.count
-        return min(self._free, self._parsers * (1 + in_line) - self._unread)
+        most = math.floor(_AHEAD_S / self._read_s + _ROUNDED_UP) if self._read_s else self.count
+        return min(self._free, self._parsers * (1 + most) - self._in_line)

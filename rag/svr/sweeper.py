@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
+from api.db.services.control_service import ControlService
 from api.db.services.purge_service import PurgeService
 from api.db.services.role_service import RoleService
 from api.db.services.stale_service import StaleService
@@ -46,6 +47,7 @@ class Sweeper:
         config: SweeperConfig,
         roles: RoleService,
         stale: StaleService,
+        control: ControlService,
         purging: PurgeService,
         index: DocIndex,
         store: ObjectStore,
@@ -55,6 +57,7 @@ class Sweeper:
         self._config = config
         self._leadership = Leadership(Role(ROLE, config.holder, _LEAD_S), roles)
         self._stale = stale
+        self._control = control
         self._purging = purging
         self._store = store
         self._index = index
@@ -78,6 +81,7 @@ class Sweeper:
         self.purge()
         if steady_s() >= self._records_due_s:
             self._records_due_s = steady_s() + _RECORDS_EVERY_S
+            self._control.go_on_deleting()
             self._purging.keep_records(silent_ms=int((self._config.lease_s + _SILENT_BEYOND_S) * 1000))
         self._forget_dead()
 

@@ -18,6 +18,7 @@ from functools import partial
 import trio
 
 from api.db.database import IMPATIENT_S, Rows, open_rows
+from api.db.services.control_service import ControlService
 from api.db.services.executor_orders import ExecutorOrders
 from api.db.services.executor_registry import ExecutorRegistry
 from api.db.services.fresh_copies import FreshCopies
@@ -186,7 +187,9 @@ class Executor:
         sweeping = SweeperConfig.of(self._settings, self._owner)
         purging = PurgeService(rows, self._settings.tasks)
         pictures = PictureCache(self._settings.pictures_dir)
-        sweeper = Sweeper(sweeping, roles, StaleService(rows), purging, parts.index, parts.store, messages, pictures)
+        control = ControlService(rows, self._settings.tasks, bell)
+        stale = StaleService(rows)
+        sweeper = Sweeper(sweeping, roles, stale, control, purging, parts.index, parts.store, messages, pictures)
         sender = WebhookSender(SenderConfig(self._settings.webhooks, self._owner), roles, WebhookDeliveries(rows))
         return [
             heartbeat.run,

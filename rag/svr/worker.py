@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import msgspec
@@ -73,6 +73,14 @@ class WorkerParts:
     findable_waiters: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(2))
 
 
+class ParserLine(Protocol):
+    """slots.py."""
+
+    def left_line(self) -> None: ...
+
+    def was_read(self, seconds: float, /) -> None: ...
+
+
 @dataclass
 class Work:
     """A task in this executor's hands, and how far it is."""
@@ -80,11 +88,11 @@ class Work:
     task: ClaimedTask
     fence: Fence
     report: Callable[[float, str], None]
-    on_read: Callable[[float], None]
+    line: ParserLine
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     stage: str = "claimed"
     holds_slot: bool = True
-    is_read: bool = False
+    in_line: bool = True
     started_s: float = field(default_factory=time.monotonic)
     stages: dict[str, float] = field(default_factory=dict)
 
@@ -95,8 +103,14 @@ class Work:
         async with readers.turn(self.task.tenant_id):
             begin_s = time.monotonic()
             yield
-        self.is_read = True
-        self.on_read(time.monotonic() - begin_s)
+        self.leave_line()
+        self.line.was_read(time.monotonic() - begin_s)
+
+    def leave_line(self) -> None:
+        """It has been at the parser, or does not need it: another task may be taken."""
+        if self.in_line:
+            self.in_line = False
+            self.line.left_line()
 
     @contextmanager
     def during(self, stage: str) -> Iterator[None]:
@@ -150,6 +164,7 @@ async def _read_range(work: Work, parts: WorkerParts) -> Ending:
 async def _finish_document(work: Work, parts: WorkerParts) -> Ending:
     """Wait until every chunk is findable. Not yet: back in the queue, without using an attempt."""
     task = work.task
+    work.leave_line()
     with work.during("indexing"):
         findable = await trio.to_thread.run_sync(
             parts.index.wait_findable,
@@ -230,6 +245,7 @@ def _findable(chunks: Sequence[ParsedChunk]) -> list[_Findable]:
 
 async def _reuse(work: Work, parts: WorkerParts, source: Reusable) -> Written | None:
     """Copy the chunks of a range that was the same to the letter. None where they are not all there any more."""
+    work.leave_line()
     with work.during("reusing"):
         scope = Scope(
             work.task.tenant_id,

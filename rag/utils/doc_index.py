@@ -155,6 +155,14 @@ class Tally:
     count: int
 
 
+@dataclass(frozen=True)
+class Adopted:
+    """A generation that was adopted, and its number among all of them."""
+
+    number: int
+    scope: Scope
+
+
 class DocIndex(Protocol):
     """`adopts` tells whether `adopt` may ever be true.
 
@@ -187,6 +195,12 @@ class DocIndex(Protocol):
     def make_adopted_durable(self) -> None:
         """Return once everything that was adopted so far survives a power cut."""
 
+    def adopted(self, rest_ms: int) -> Sequence[Adopted]:
+        """Some of what was adopted so long ago and is not confirmed yet, the oldest first."""
+
+    def confirm_adopted(self, adopted: Sequence[Adopted]) -> None:
+        """The rows know of these, or they have been deleted."""
+
     def count(self, scope: Scope) -> int: ...
 
     def search(self, query: Query, at_least: int = 0) -> list[Hit]:
@@ -206,6 +220,10 @@ class DocIndex(Protocol):
 
     def tally(self, scope: Scope | None = None) -> Iterator[Tally]:
         """What is there in the scope, or of all tenants. Claims of one document follow each other."""
+
+    def damage(self) -> str:
+        """What is wrong with parts that are made of the chunks, and made anew by `migrate` with `force`; "" where
+        nothing is, or that can't be told while they are written."""
 
     def outdated(self) -> Sequence[str]:
         """Names of the parts that are not in the form that this version writes."""

@@ -3,24 +3,29 @@
 A note says which generation of which document is also another document's. Whoever reads or changes chunks settles all
 notes first, and the indexer does it when none has come for a while: so nobody misses a chunk that is noted and not
 there yet, and the source can't go or change before it is copied. A copy's entry in the log names the rows it was made
-of: until the indexer has come to it, its words are found through theirs (embedded_twins.py)."""
+of: until the indexer has come to it, its words are found through theirs (embedded_twins.py).
+
+What was adopted is listed until somebody confirms that the rows know of it: whoever asked for it may have died before
+they did."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from common.ids import chunk_id
-from rag.utils.doc_index import Adoption, Scope
+from rag.utils.doc_index import Adopted, Adoption, Scope
 from rag.utils.embedded_log import Database, append, take_rows
 from rag.utils.embedded_reads import dataset_number
 
 # Notes of more chunks than this would keep whoever settles them waiting.
 MOST_CHUNKS = 20_000
+_CONFIRMED_AT_ONCE = 500
 _NOTES = (
     "SELECT source_dataset, source_document, source_generation, dataset, document, generation, claim_no, created_ms"
     " FROM copy ORDER BY number"
@@ -66,7 +71,27 @@ def note(link: sqlite3.Connection, asked: Adoption) -> bool:
             target, asked.document_id, asked.generation, asked.claim_no, asked.created_ms, chunks,
         ),
     )  # fmt: skip
+    link.execute(
+        "INSERT INTO adopted(dataset, document, generation, at_ms) VALUES (?, ?, ?, ?)",
+        (target, asked.document_id, asked.generation, time.time_ns() // 1_000_000),
+    )
     return True
+
+
+def adopted(link: sqlite3.Connection, rest_ms: int) -> list[Adopted]:
+    """Of the oldest that are not confirmed, those that were noted so long ago."""
+    found = link.execute(
+        "SELECT a.number, d.tenant, d.name, a.document, a.generation"
+        f" FROM (SELECT * FROM adopted ORDER BY number LIMIT {_CONFIRMED_AT_ONCE}) a"
+        " JOIN dataset d ON d.number = a.dataset WHERE a.at_ms <= ? ORDER BY a.number",
+        (time.time_ns() // 1_000_000 - rest_ms,),
+    )
+    return [Adopted(number, Scope(*place)) for number, *place in found]
+
+
+def confirm(link: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Inside the caller's transaction."""
+    link.executemany("DELETE FROM adopted WHERE number = ?", ((number,) for number in numbers))
 
 
 def _source(link: sqlite3.Connection, asked: Scope) -> _Source | None:
@@ -154,6 +179,8 @@ def _copy(
         " ORDER BY task_no, ordinal",
         (source_dataset, source_document, source_generation),
     ).fetchall()
+    if not found:
+        return  # taken away from outside: whoever looks must not fail for ever, and verify tells what is missing
     rows = take_rows(link, len(found))
     ids = (chunk_id(document, generation, task_no, claim_no, ordinal) for _, task_no, ordinal in found)
     link.executemany(

@@ -18,7 +18,7 @@ from rag.utils import embedded_copies as copies
 from rag.utils import embedded_log as log
 from rag.utils import embedded_reads as reads
 from rag.utils import embedded_writes as writes
-from rag.utils.doc_index import Adoption, ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
+from rag.utils.doc_index import Adopted, Adoption, ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.embedded_bell import ring
 from rag.utils.embedded_folder import NO_MARK, Folder, Mark, mark_stamp, read_mark
 from rag.utils.embedded_search import Searches
@@ -97,6 +97,14 @@ class EmbeddedIndex:
         with _translated():
             self._database.sync()
 
+    def adopted(self, rest_ms: int) -> Sequence[Adopted]:
+        with _translated(), self._database.reading() as link:
+            return copies.adopted(link, rest_ms)
+
+    def confirm_adopted(self, adopted: Sequence[Adopted]) -> None:
+        with _translated(), self._database.writing() as link:
+            copies.confirm(link, [each.number for each in adopted])
+
     def count(self, scope: Scope) -> int:
         with self._reading() as link:
             return reads.count(link, scope)
@@ -110,7 +118,7 @@ class EmbeddedIndex:
                 return []
             # The text half first: what it finds is then in the vector half too, or was deleted since.
             view = self._text_view(at_least) if query.terms else None
-            return self._searches.best(query, numbers, with_twins(view, self._copies_behind(view, numbers)))
+            return self._searches.best(query, numbers, with_twins(view, self._copies_behind(view, numbers), numbers))
 
     def list(self, scope: Scope, offset: int, limit: int) -> ChunkPage:
         with self._reading() as link:
@@ -153,6 +161,20 @@ class EmbeddedIndex:
         with self._reading() as link:
             return iter(reads.tally(link, scope))
 
+    def damage(self) -> str:
+        """Of the text half: one that can't be opened, or has other chunks than SQLite though it is not behind."""
+        with self._reading() as link:
+            mark, held = read_mark(self._folder), reads.total(link)
+            if not mark.folder or log.newest(link).sequence != mark.sequence or not log.fits(link, mark):
+                return ""  # it is being made
+            try:
+                view = TextReader(self._folder).view()
+            except IndexUnavailable as exc:
+                return str(exc)
+            if view is None or view.mark != mark or view.chunks == held or read_mark(self._folder) != mark:
+                return ""
+            return f"the text index has {view.chunks} chunks of {held}"
+
     def outdated(self) -> Names:
         """Never any: chunks need no other form here."""
         self.check()
@@ -181,11 +203,12 @@ class EmbeddedIndex:
                 yield link
 
     def _copies_behind(self, view: TextView | None, numbers: Sequence[int]) -> Sequence[log.Entry]:
-        """Those that the text half may not have yet."""
+        """Those that the text half may not have yet. One into these datasets may be of one into another."""
         if view is None:
             return []
         with self._database.reading() as link:
-            return log.copies_after(link, numbers, view.mark.sequence)
+            behind = view.mark.sequence
+            return log.copies_after(link, behind) if log.has_copies(link, numbers, behind) else []
 
     def _rebuild_text(self, say: Callable[[str], None]) -> int:
         """Take away the mark: an indexer that finds none begins anew. Searches keep the old half until then."""
@@ -232,7 +255,8 @@ class EmbeddedIndex:
             if self._passed(view.mark if view else NO_MARK, wanted):
                 return view
             if time.monotonic() >= deadline:
-                raise IndexUnavailable("the indexer is behind what this search has to see, or does not run")
+                why = self._text.failure or "the indexer is behind what this search has to see, or does not run"
+                raise IndexUnavailable(why)
             time.sleep(_POLL_S)
 
     def _dataset_numbers(self, query: Query) -> Sequence[int]:

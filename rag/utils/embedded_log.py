@@ -21,7 +21,7 @@ from common.errors import DatabaseTooNew, IndexUnavailable
 from rag.utils.embedded_folder import Folder, Mark, locked, sync_folder
 
 LOCK_TIMEOUT_S = 10.0
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE dataset(
     number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, dimension INTEGER NOT NULL,
@@ -54,6 +54,11 @@ CREATE TABLE copy(
     3: """
 ALTER TABLE copy ADD COLUMN chunks INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX copy_place ON copy(dataset, document, generation);
+""",
+    4: """
+CREATE TABLE adopted(
+    number INTEGER PRIMARY KEY, dataset INTEGER NOT NULL, document TEXT NOT NULL, generation INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL);
 """,
 }
 Operation = Literal["put", "drop", "copy"]
@@ -254,13 +259,20 @@ def entries_of(link: sqlite3.Connection, dataset: int, after: int) -> list[Entry
     return [_entry(values) for values in found]
 
 
-def copies_after(link: sqlite3.Connection, datasets: Sequence[int], sequence: int) -> list[Entry]:
-    """Copies into these datasets behind an entry."""
+def copies_after(link: sqlite3.Connection, sequence: int) -> list[Entry]:
+    """Copies behind an entry, in order."""
+    found = link.execute(f"{_ENTRY} WHERE sequence > ? AND operation = 'copy' ORDER BY sequence", (sequence,))
+    return [_entry(values) for values in found]
+
+
+def has_copies(link: sqlite3.Connection, datasets: Sequence[int], sequence: int) -> bool:
+    """Whether any into these datasets is behind an entry."""
     found = link.execute(
-        f"{_ENTRY} WHERE dataset IN ({', '.join('?' * len(datasets))}) AND sequence > ? AND operation = 'copy'",
+        f"SELECT 1 FROM log WHERE dataset IN ({', '.join('?' * len(datasets))}) AND sequence > ? AND operation = 'copy'"
+        " LIMIT 1",
         (*datasets, sequence),
     )
-    return [_entry(values) for values in found]
+    return found.fetchone() is not None
 
 
 def ends(link: sqlite3.Connection) -> tuple[int, int]:

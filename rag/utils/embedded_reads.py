@@ -44,6 +44,11 @@ def by_row(link: sqlite3.Connection, rows: Iterable[int]) -> dict[int, ChunkReco
     return {values[0]: _record(values[1:]) for values in found}
 
 
+def total(link: sqlite3.Connection) -> int:
+    """Chunks of all tenants."""
+    return int(link.execute("SELECT COUNT(*) FROM chunk").fetchone()[0])
+
+
 def count(link: sqlite3.Connection, scope: Scope) -> int:
     number = dataset_number(link, scope.tenant_id, scope.dataset_id)
     if number is None:

@@ -82,6 +82,8 @@ class TextReader:
         self._name = ""
         self._index: tantivy.Index | None = None
         self._view: TextView | None = None
+        # Why what the mark names can't be opened, while an older view serves on.
+        self.failure = ""
 
     def view(self) -> TextView | None:
         """What the indexer last committed, or what was last seen of it while it is being rebuilt."""
@@ -104,12 +106,14 @@ class TextReader:
         while mark.folder:
             try:
                 self._open(mark)
+                self.failure = ""
                 return True
-            except IndexUnavailable:
+            except IndexUnavailable as exc:
                 latest = read_mark(self._folder)
                 if latest.folder == mark.folder and self._view is None and self._holds(mark):
                     raise
                 if latest.folder == mark.folder:
+                    self.failure = str(exc) if self._holds(mark) else ""
                     return False
                 mark = latest  # rebuilt, and the old one removed, while it was being opened
         return False

@@ -1,15 +1,14 @@
 """The text half as searches see it while copies of documents are not in it yet: their words are those of the rows they
-were made of, which are there. The log's order makes this sound: an entry that drops a source stands behind the copy's
-own, so whoever no longer finds the source's words finds the copy's."""
+were made of, which are there; those of a copy of such a copy are the first one's. The log's order makes this sound: an
+entry that drops a source stands behind the copy's own, so whoever no longer finds the source's words finds the
+copy's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from rag.utils.doc_index import WordScore
-from rag.utils.embedded_log import Entry, Rows
+from rag.utils.embedded_log import Entry
 from rag.utils.embedded_view import TextView
 from rag.utils.phrases import Phrase
 
@@ -17,11 +16,17 @@ from rag.utils.phrases import Phrase
 class TwinView:
     """A TextView, and the rows of copies beside it."""
 
-    def __init__(self, view: TextView, copies: Sequence[Entry]) -> None:
+    def __init__(self, view: TextView, copies: Sequence[Entry], datasets: Sequence[int]) -> None:
+        """`copies` are all that the view may lack, in order; searched are those into these datasets."""
         self._view = view
-        self._rows: Rows = np.concatenate([np.arange(each.rows[0], each.rows[1] + 1) for each in copies])
-        self._sources: Rows = np.concatenate([each.rows[2:] for each in copies])
-        self._source_of = dict(zip(self._rows.tolist(), self._sources.tolist(), strict=True))
+        self._source_of: dict[int, int] = {}
+        self._rows: list[int] = []
+        for copy in copies:
+            first, last = copy.span
+            sources = zip(range(first, last + 1), copy.rows[2:].tolist(), strict=True)
+            self._source_of |= {row: self._source_of.get(source, source) for row, source in sources}
+            if copy.dataset in datasets:
+                self._rows += range(first, last + 1)
 
     @property
     def has_positions(self) -> bool:
@@ -37,7 +42,7 @@ class TwinView:
     ) -> Mapping[int, float]:
         """Copies of other documents may be among them: the vector half knows whose they are."""
         found = self._view.search(terms, datasets, documents, limit, phrases)
-        return {**found, **self._of_copies(terms, self._rows.tolist(), phrases)}
+        return {**found, **self._of_copies(terms, self._rows, phrases)}
 
     def scores(self, terms: Sequence[str], rows: Sequence[int]) -> Mapping[int, float]:
         own = [row for row in rows if row not in self._source_of]
@@ -58,5 +63,5 @@ class TwinView:
         return {row: found[of] for row in rows if (of := self._source_of[row]) in found}
 
 
-def with_twins(view: TextView | None, copies: Sequence[Entry]) -> TextView | TwinView | None:
-    return TwinView(view, copies) if view is not None and copies else view
+def with_twins(view: TextView | None, copies: Sequence[Entry], datasets: Sequence[int]) -> TextView | TwinView | None:
+    return TwinView(view, copies, datasets) if view is not None and copies else view

@@ -41,6 +41,11 @@ class TextView:
         self._documents = documents
 
     @property
+    def chunks(self) -> int:
+        """How many it holds."""
+        return int(self._searcher.num_docs)
+
+    @property
     def has_positions(self) -> bool:
         return self.mark.version >= _POSITIONS_SINCE
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from common.settings import IndexSettings
 from rag.utils.chunk_input import checked_vectors, last_places
-from rag.utils.doc_index import Adoption, ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
+from rag.utils.doc_index import Adopted, Adoption, ChunkPage, ChunkPlace, ChunkRecord, Hit, Query, Scope, Tally, Vectors
 from rag.utils.es_link import Link
 from rag.utils.es_migration import Migration
 from rag.utils.es_places import Places
@@ -89,12 +89,23 @@ class ElasticIndex:
     def make_adopted_durable(self) -> None:
         """Nothing to do: nothing is adopted."""
 
+    def adopted(self, rest_ms: int) -> Sequence[Adopted]:
+        """Never any."""
+        return []
+
+    def confirm_adopted(self, adopted: Sequence[Adopted]) -> None:
+        """There are none."""
+
     def wait_findable(self, tenant_id: str, sequence: int, timeout_s: float) -> bool:
         """Waits for others' refreshes for `timeout_s` at most; its own takes as long as a request may."""
         return sequence <= 0 or self._refreshes.make_findable(tenant_id, timeout_s)
 
     def tally(self, scope: Scope | None = None) -> Iterator[Tally]:
         return self._reads.tally(scope)
+
+    def damage(self) -> str:
+        """Never any: a server that has lost a part of an index says so, and is taken for away."""
+        return ""
 
     def outdated(self) -> Names:
         return Migration(self._link, self._places, self._settings, lambda line: None).outdated()

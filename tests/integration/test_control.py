@@ -151,6 +151,21 @@ def test_a_deleted_dataset_takes_its_documents_along(world: World, control: Cont
     assert all(world.claim_all(doc_id) == [] for doc_id in docs)
 
 
+def test_a_delete_whose_server_died_is_gone_on_with(
+    world: World, control: ControlService, queue: Queue, tmp_path: Path
+) -> None:
+    docs = [world.started(1)[0] for _ in range(3)]
+    world.rows.write(control._close_dataset, world.kb_id)  # and then its process is killed
+    assert [world.doc(doc_id).deleted_ms for doc_id in docs] == [0, 0, 0]
+    index = EmbeddedIndex(tmp_path / "index", IndexSettings())
+    sweeper = sweeper_of(world.rows, queue, index, FolderStore(tmp_path / "files"), tmp_path / "pictures")
+    assert sweeper.run_once() is True
+    assert all(world.doc(doc_id).deleted_ms for doc_id in docs)
+    assert all(world.claim_all(doc_id) == [] for doc_id in docs)
+    assert control.go_on_deleting() == 0
+    index.close()
+
+
 def test_the_sweeper_leaves_nothing_of_what_was_deleted(
     world: World, control: ControlService, queue: Queue, tmp_path: Path
 ) -> None:

@@ -11,10 +11,11 @@ import pytest
 
 from api.db.models import Document, StaleChunks, Task, TaskEvent
 from api.db.services.copied_parse import CopiedParse
+from api.db.services.index_audit import AuditService
 from api.db.services.stale_service import StaleService
 from api.db.services.tally_service import TallyService
 from api.db.services.task_plan import ModelTraits
-from common.errors import RowsUnavailable
+from common.errors import InvalidInput, RowsUnavailable
 from common.settings import IndexSettings, TaskSettings
 from common.task_state import DocumentRun, TaskState
 from rag.utils import embedded_copies
@@ -181,6 +182,21 @@ def test_a_death_between_index_and_rows_leaves_nothing_to_be_seen(
     assert len(listed(world, *other)) == 2
 
 
+def test_a_transaction_that_is_rolled_back_leaves_nothing_for_the_next_parse(
+    world: RestWorld, other: tuple[str, str]
+) -> None:
+    """As of a request with an Idempotency-Key: the next parse may be another one, and take the same generation."""
+
+    def start_and_die() -> None:
+        world.services.parsing.start([other[1]])
+        raise InvalidInput("for any reason")
+
+    with pytest.raises(InvalidInput):
+        world.rows.write(start_and_die)
+    assert (world.row(other[1]).generation, world.index.count(Scope(world.caller.tenant_id, *other))) == (0, 0)
+    assert world.parse(*other) == "DONE"
+
+
 @pytest.mark.parametrize(
     "meanwhile",
     [
@@ -227,6 +243,34 @@ def test_a_copy_of_a_copy_that_is_not_made_yet_is_one_of_the_first(world: RestWo
     assert waiting_notes(world) == 0
 
 
+def test_a_copy_of_a_copy_that_is_made_and_not_indexed_yet_is_found_too(
+    world: RestWorld, source: tuple[str, str], other: tuple[str, str]
+) -> None:
+    chain = [other, *((kb, world.document(kb, "c.txt")) for kb in map(world.dataset, ("third", "fourth")))]
+    for place in chain:
+        assert world.parse(*place) == "DONE"
+        assert len(listed(world, *place)) == 2, "which makes it"
+    for dataset_id, document_id in chain:
+        for question in ("miller", '"weighs alpha"'):
+            (best, *_) = found(world, dataset_id, question, vector_similarity_weight=0.0, explain=True)
+            assert (best["document_id"], best["content"]) == (document_id, _TEXTS[0])
+    all_of_them = {place[1] for place in (source, *chain)}
+    asked = {"dataset_ids": [source[0], *(place[0] for place in chain)], "question": "miller"}
+    hits = world.ok("POST", "/retrieval", json={**asked, "vector_similarity_weight": 0.0})["chunks"]
+    assert (len(hits), {hit["document_id"] for hit in hits}) == (4, all_of_them)
+
+
+def test_a_source_that_was_taken_away_from_outside_jams_nothing(
+    world: RestWorld, source: tuple[str, str], other: tuple[str, str]
+) -> None:
+    assert world.parse(*other) == "DONE"
+    with closing(sqlite3.connect(world.services.settings.index_dir / "chunks.db")) as link, link:
+        link.execute("DELETE FROM chunk WHERE document = ?", (source[1],))
+    assert (listed(world, *other), waiting_notes(world)) == ([], 0)
+    missing = AuditService(world.rows, world.index).run().findings
+    assert {finding.document_id for finding in missing if finding.to_parse} == {source[1], other[1]}
+
+
 def test_not_more_wait_than_whoever_looks_can_be_kept_waiting_for(
     world: RestWorld, other: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,7 +291,7 @@ def test_a_file_of_the_version_before_gets_what_it_lacks(tmp_path: Path) -> None
     index.check()
     index.close()
     with closing(sqlite3.connect(tmp_path / "chunks.db")) as link:
-        link.executescript("DROP TABLE copy; PRAGMA user_version = 1;")
+        link.executescript("DROP TABLE copy; DROP TABLE adopted; PRAGMA user_version = 1;")
     again = EmbeddedIndex(tmp_path, IndexSettings())
     assert list(again.tally()) == []
     again.close()

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from api.db.models import FreshCopy, StaleChunks
+from api.db.services.document_service import NewDocument
 from api.db.services.fresh_copies import FreshCopies
-from common.errors import IndexUnavailable
+from common.errors import IndexUnavailable, InvalidInput
 from common.settings import IndexSettings
 from common.task_state import DocumentRun
 from rag.utils.doc_index import DocIndex, Scope
 from rag.utils.embedded_index import EmbeddedIndex
+from rag.utils.object_store import StoredFile
 from tests.rest_world import RestWorld
 
 _TEXTS = ("the miller weighs alpha beta by its sound", "gamma delta in a blue vat")
@@ -111,6 +113,26 @@ def test_an_index_that_is_away_leaves_it_listed(world: RestWorld, copy: Place, m
             patch.setattr(EmbeddedIndex, method, away)
             checking(world, world.index).check_all()
         assert (FreshCopy.select().count(), world.row(copy[1]).run) == (1, DocumentRun.DONE)
+
+
+def test_a_copy_whose_document_never_came_to_be_is_deleted(world: RestWorld, copy: Place) -> None:
+    row = world.row(copy[1])
+    new = NewDocument("d.txt", StoredFile(row.file_digest, row.size_bytes))
+
+    def make_and_die() -> None:
+        (document,) = world.services.documents.add(world.caller, copy[0], [new])
+        world.services.parsing.start([document.id], are_new=True)
+        assert world.row(document.id).run == DocumentRun.DONE
+        raise InvalidInput("for any reason")
+
+    with pytest.raises(InvalidInput):
+        world.rows.write(make_and_die)
+    scope = Scope(world.caller.tenant_id, copy[0])
+    copies = checking(world, world.index)
+    assert (world.index.count(scope), copies.drop_orphans()) == (4, 0), "not yet"
+    assert copies.drop_orphans(rest_ms=0) == 1
+    assert (world.index.count(scope), world.index.count(Scope(world.caller.tenant_id, *copy))) == (2, 2)
+    assert (list(world.index.adopted(0)), copies.drop_orphans(rest_ms=0)) == ([], 0)
 
 
 @pytest.mark.parametrize("is_made", [False, True], ids=["noted", "made"])

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
+import sqlite3
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +18,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from api.cli import app
+from api.commands import index_migrate
 from api.db.services.index_audit import Audit, AuditService
 from api.db.services.index_judgement import Wrong
 from api.db.services.index_repair import Repaired, repair
 from api.db.services.role_service import RoleService
 from common.errors import Conflict, NotFound, SettingsError
 from common.task_state import DocumentRun
-from rag.svr.indexer import is_indexer_there
+from rag.svr.indexer import Config, Indexer, is_indexer_there
 from rag.utils import es_migration
 from rag.utils.doc_index import ChunkRecord, Scope
 from tests.elastic_indexes import elastic_index, elastic_settings
@@ -46,6 +51,11 @@ class Site:
     def command(self, *args: str) -> Result:
         data = str(self.world.services.settings.data_dir)
         return CliRunner().invoke(app, ["index", *args, "--data", data], env=self.environ, catch_exceptions=False)
+
+    def found(self, question: str) -> list[dict[str, Any]]:
+        asked = {"dataset_ids": [self.dataset_id], "question": question, "vector_similarity_weight": 0.0}
+        hits: list[dict[str, Any]] = self.world.ok("POST", "/retrieval", json=asked)["chunks"]
+        return hits
 
     def chunks(self) -> list[ChunkRecord]:
         return self.world.index.read_all(Scope(self.world.caller.tenant_id, self.dataset_id))[0]
@@ -220,6 +230,46 @@ def test_the_embedded_index_needs_its_indexer_to_be_made_anew(site: Site) -> Non
     with (folder / "indexer.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert is_indexer_there(folder)
+
+
+@pytest.mark.parametrize("site", ["embedded"], indirect=True)
+def test_a_text_half_that_is_damaged_is_told_and_made_anew(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = site.world.services.settings
+    site.world.catch_up()
+    assert site.found("page")
+    for path in (settings.index_dir / "text").glob("*/*.term"):
+        path.write_bytes(b"what a broken disk gives")
+    assert "the text index can't be read" in site.audit().damage
+    verified = site.command("verify")
+    assert (verified.exit_code, "repair makes it anew" in verified.output) == (1, True)
+    with pytest.raises(NotFound, match="does not run"):
+        site.command("repair")
+    config = Config(settings.index_dir, commit_s=0.01)
+    stop = threading.Event()
+    indexer = threading.Thread(target=lambda: Indexer(config).run(stop))
+    indexer.start()
+    monkeypatch.setattr(index_migrate, "is_indexer_there", lambda folder: True)
+    try:
+        repaired = site.command("repair", "--json")
+    finally:
+        stop.set()
+        indexer.join()
+    assert (repaired.exit_code, json.loads(repaired.output)["findings"]) == (0, [])
+    assert site.audit().is_sound
+    assert site.found("page")
+
+
+@pytest.mark.parametrize("site", ["embedded"], indirect=True)
+def test_a_text_half_that_lacks_chunks_is_told_once_it_is_not_behind(site: Site) -> None:
+    site.world.catch_up()
+    folder = site.world.services.settings.index_dir
+    site.add(id="more", text="kept", terms="kept")
+    assert site.world.index.damage() == "", "it is behind"
+    site.world.catch_up()
+    assert site.world.index.damage() == ""
+    with closing(sqlite3.connect(folder / "chunks.db")) as link, link:
+        link.execute("DELETE FROM chunk WHERE id = 'more'")
+    assert re.fullmatch(r"the text index has \d+ chunks of \d+", site.world.index.damage())
 
 
 @pytest.mark.parametrize("site", ["elasticsearch"], indirect=True)

@@ -430,6 +430,10 @@ def test_a_document_gets_the_chunks_of_another_at_once_or_is_told_that_it_does_n
         assert index.count(target) == 0
         return
     assert not index.adopt(asked), "twice"
+    assert [each.scope for each in index.adopted(0)] == [Scope("tenant", "copy", "doc2", 4)]
+    assert index.adopted(60_000) == []
+    index.confirm_adopted(index.adopted(0))
+    assert index.adopted(0) == []
     index.make_adopted_durable()
     question = ask("whale3", vectors[1], dataset_ids=("copy",), vector_weight=0.0)
     (hit,) = index.search(question, at_least=written)

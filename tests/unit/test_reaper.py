@@ -39,6 +39,9 @@ class Rows:
     def check(self) -> int:
         return 0
 
+    def drop_orphans(self) -> int:
+        return 0
+
     def restart_outdated(self) -> list[str]:
         return []
 

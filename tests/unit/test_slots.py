@@ -69,12 +69,14 @@ def test_only_what_keeps_the_parser_busy_for_a_moment_stands_in_line() -> None:
     slots = Slots(6)
     slots.take(6)
     for _ in range(6):
+        slots.left_line()
         slots.was_read(0.2)
-        slots.give(1, unread=False)
+        slots.give(1, in_line=False)
     assert (slots.used, slots.wait_free()) == (0, 2)  # one is read, one stands in line
     slots.take(2)
     assert slots.wait_free(beyond=4) == 4
-    slots.was_read(0.2)  # it is written to the index now, and the parser reads the other
+    slots.left_line()  # it is written to the index now, and the parser reads the other
+    slots.was_read(0.2)
     assert (slots.used, slots.wait_free()) == (2, 1)
 
 
@@ -83,19 +85,22 @@ def test_more_of_short_tasks_stand_in_line_and_none_of_long_ones() -> None:
     for _ in range(20):
         for slots, seconds in ((short, 0.05), (long, 5.0)):
             slots.take(1)
+            slots.left_line()
             slots.was_read(seconds)
-            slots.give(1, unread=False)
+            slots.give(1, in_line=False)
     assert (short.wait_free(), long.wait_free()) == (4, 2)
 
 
 def test_who_waits_is_woken_when_a_task_leaves_the_parser() -> None:
     slots = Slots(6)
     slots.take(1)
+    slots.left_line()
     slots.was_read(5.0)
     slots.take(1)
     found: list[int] = []
     waiter = threading.Thread(target=lambda: found.append(slots.wait_free()))
     waiter.start()
+    slots.left_line()
     slots.was_read(5.0)
     waiter.join(PATIENCE_S)
     assert found == [1]
@@ -104,8 +109,24 @@ def test_who_waits_is_woken_when_a_task_leaves_the_parser() -> None:
 def test_a_task_that_was_never_read_leaves_no_trace_in_the_line() -> None:
     slots = Slots(6)
     slots.take(1)
+    slots.left_line()
     slots.was_read(5.0)
-    slots.give(1, unread=False)
+    slots.give(1, in_line=False)
     slots.take(1)
     slots.give(1)
+    assert (slots.used, slots.wait_free()) == (0, 1)
+
+
+def test_tasks_that_need_no_parser_leave_their_place_in_line_to_others() -> None:
+    slots = Slots(6)
+    slots.take(1)
+    slots.left_line()
+    slots.was_read(5.0)
+    slots.give(1, in_line=False)
+    for used in range(1, 6):
+        slots.take(1)
+        slots.left_line()  # its chunks are copied
+        assert (slots.used, slots.wait_free()) == (used, 1)
+    for _ in range(5):
+        slots.give(1, in_line=False)
     assert (slots.used, slots.wait_free()) == (0, 1)

@@ -17,6 +17,7 @@ from common.settings import TaskSettings
 from rag.parser.blocks import Profile, Unit
 from rag.svr.fair_line import FairLine
 from rag.svr.fence import Fence, steady_s
+from rag.svr.slots import Slots
 from rag.svr.worker import Work, WorkerParts, run_one
 from tests.unit.test_decisions import TASK
 
@@ -53,7 +54,7 @@ async def test_a_dataset_of_another_model_is_refused_before_anything_is_read(tmp
         embedding=nothing,
         index_writers=FairLine(1),
     )
-    work = Work(task, Fence(60.0, steady_s()), lambda progress, message: None, lambda seconds: None)
+    work = Work(task, Fence(60.0, steady_s()), lambda progress, message: None, Slots(1))
     with pytest.raises(EmbeddingRefused) as refused, trio.fail_after(10):
         await run_one(work, parts)
     assert refused.value.public_message == (

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 import trio
 import trio.testing
 
-from api.db.services.task_requests import FinishPrepare
+from api.db.services.task_requests import FinishPrepare, FinishRange, Reusable
 from common.settings import TaskSettings
 from common.task_state import TaskType
 from rag.parser.blocks import Profile, ReadOptions, Unit
@@ -18,6 +19,7 @@ from rag.svr.fair_line import FairLine
 from rag.svr.fence import Fence, steady_s
 from rag.svr.parser_pool import ParseJob
 from rag.svr.parser_protocol import ParsedChunk
+from rag.svr.slots import Slots
 from rag.svr.worker import Work, WorkerParts, run_one
 from tests.unit.test_decisions import TASK
 from tests.unit.test_worker_model import OneFile
@@ -66,9 +68,7 @@ async def prepare_two(parsers: Parsers, path: Path) -> list[FinishPrepare]:
 
     async def run(name: str) -> None:
         task = msgspec.structs.replace(TASK, id=name, task_type=TaskType.PREPARE, file_name=name)
-        ending = await run_one(
-            Work(task, Fence(60.0, steady_s()), lambda progress, message: None, lambda seconds: None), parts
-        )
+        ending = await run_one(Work(task, Fence(60.0, steady_s()), lambda progress, message: None, Slots(6)), parts)
         assert isinstance(ending, FinishPrepare)
         ended.append(ending)
 
@@ -92,3 +92,24 @@ async def test_a_document_of_many_ranges_leaves_its_turn_to_the_next(tmp_path: P
     ended = await prepare_two(parsers, tmp_path / "file")
     assert sorted(parsers.asked) == ["look at a", "look at b"]
     assert [ending.written for ending in ended] == [None, None]
+
+
+async def test_a_range_that_is_copied_stands_in_no_line(tmp_path: Path) -> None:
+    slots = Slots(6)
+    slots.was_read(5.0)
+    slots.take(1)
+    room: list[int] = []
+
+    class Nothing:
+        def read_all(self, scope: object) -> tuple[list[Any], Any]:
+            room.append(slots.wait_free())
+            return [], np.zeros((0, 2), np.float32)
+
+    source = Reusable("set", "doc", 1, 1, 1, 0, 0)
+    task = msgspec.structs.replace(TASK, task_type=TaskType.RANGE, reusable=source)
+    parts = replace(parts_with(Parsers(pages=1), tmp_path / "file"), index=cast(Any, Nothing()))
+    work = Work(task, Fence(60.0, steady_s()), lambda progress, message: None, slots)
+    with trio.fail_after(10):
+        ending = await run_one(work, parts)
+    assert isinstance(ending, FinishRange) and ending.written.reused
+    assert (room, work.in_line) == ([1], False)

@@ -4,7 +4,10 @@ every range done and no chunk edited. The index gives the document that one's ch
 The index can't share a transaction with the rows. So a generation is taken first, and noted as left behind, due to be
 swept in an hour; then the index adopts; then one transaction takes the note away and makes the document DONE. Whoever
 dies in between leaves a generation that nobody searches. No disk is waited for: the same transaction lists the copy
-among those that a power cut may take (fresh_copies.py)."""
+among those that a power cut may take (fresh_copies.py).
+
+A job makes its document within the same transaction: where that is not committed, no note is there either, and the
+index's own list of what it gave tells of chunks whose document never came to be."""
 
 from __future__ import annotations
 
@@ -60,9 +63,12 @@ class CopiedParse:
         self._model = model
         self._keep_ms = int(settings.reuse_keep_h * 3_600_000)
 
-    def settle(self, doc_ids: Sequence[str]) -> list[str]:
-        """End the parse of those documents that another one was like. Returns their ids."""
-        if not self._index.adopts:
+    def settle(self, doc_ids: Sequence[str], /, *, are_new: bool = False) -> list[str]:
+        """End the parse of those documents that another one was like. Returns their ids.
+
+        Not within a transaction that may still be rolled back, since the generation it took would be free for other
+        chunks again; but for documents that it makes itself, which nobody else can parse then."""
+        if not self._index.adopts or (self._rows.is_writing and not are_new):
             return []
         found = [copy for doc_id in doc_ids if (copy := self._rows.read(self._find, doc_id))]
         return [copy.key.doc_id for copy in found if self._make(copy)]

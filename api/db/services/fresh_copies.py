@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from api.db.database import Rows
 from api.db.services.read_ranges import UNTOUCHED, read_ranges
-from api.db.services.task_sql import DocumentKey
+from api.db.services.task_sql import DocumentKey, marks
 from common.errors import IndexUnavailable
 from rag.utils.doc_index import DocIndex, Scope
 
@@ -21,6 +21,8 @@ _COLUMNS = ("doc_id", "generation", "tenant_id", "kb_id", "at_ms")
 _AT_ONCE = 200
 # By then the indexer has made them: who asks for a document's chunks before has to do it.
 REST_MS = 15_000
+# No transaction takes that long.
+ORPHAN_MS = 600_000
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,22 @@ class FreshCopies:
             self._index.make_adopted_durable()
             self._rows.write(self._forget, fresh)
         return len(fresh)
+
+    def drop_orphans(self, rest_ms: int = ORPHAN_MS) -> int:
+        """Delete copies whose documents never came to be: the transaction that made both was rolled back, or its
+        process died. Those of documents that are there are known to the rows. Returns how many were deleted."""
+        adopted = self._index.adopted(rest_ms) if self._index.adopts else []
+        if not adopted:
+            return 0
+        known = self._rows.read(self._known, [each.scope.document_id for each in adopted])
+        orphans = [each for each in adopted if each.scope.document_id not in known]
+        for orphan in orphans:
+            self._index.delete(orphan.scope)
+        self._index.confirm_adopted(adopted)
+        return len(orphans)
+
+    def _known(self, doc_ids: Sequence[str | None]) -> set[str]:
+        return {row[0] for row in self._rows.rows(f"SELECT id FROM document WHERE id IN ({marks(doc_ids)})", doc_ids)}
 
     def _is_lost(self, copy: _Fresh) -> bool:
         """Nothing of it is there, and nobody has changed anything: a copy is there as a whole or not at all."""

@@ -27,6 +27,11 @@ class Audit:
     documents: int
     chunks: int
     findings: list[Finding]
+    damage: str = ""
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.findings and not self.damage
 
 
 @dataclass
@@ -66,7 +71,8 @@ class AuditService:
         unseen = [held for held in due if held.key not in seen]
         suspects += unseen
         findings = [finding for held in suspects for finding in self._confirmed(held)]
-        return Audit(len(seen) + len(unseen), chunks, self._without_strangers(findings))
+        found = self._without_strangers(findings)
+        return Audit(len(seen) + len(unseen), chunks, found, self._index.damage())
 
     def _confirmed(self, held: _Held) -> list[Finding]:
         for _ in range(_LOOKS):

@@ -106,7 +106,7 @@ class JobService:
             self._changes.update(document.id, change)
         if new.priority is not Priority.NORMAL:
             self._rows.execute("UPDATE document SET priority = ? WHERE id = ?", (int(new.priority), document.id))
-        self._parsing.start([document.id])
+        self._parsing.start([document.id], are_new=True)
         return document.id
 
     def _own_dataset(self, caller: Caller) -> str:

@@ -43,7 +43,7 @@ class Doorbell:
 class Settler(Protocol):
     """unchanged_parse.py, copied_parse.py."""
 
-    def settle(self, doc_ids: Sequence[str], /) -> list[str]:
+    def settle(self, doc_ids: Sequence[str], /, *, are_new: bool = False) -> list[str]:
         """End the parse of those documents whose chunks are there already. Returns their ids."""
 
 
@@ -67,15 +67,15 @@ class ParseService:
         self._counted_s = -math.inf
         self._waiting = 0
 
-    def start(self, doc_ids: Sequence[str]) -> list[str]:
+    def start(self, doc_ids: Sequence[str], *, are_new: bool = False) -> list[str]:
         """Begin a new generation of each document that is not running; where nothing has changed since its last parse,
         or another document was made of the same, that parse is done already. Returns the ids of those that were
-        started."""
+        started. `are_new` are those that the caller's own transaction makes."""
         self.require_room()
         settled: list[str] = []
         others = list(doc_ids)
         for settler in self._settlers:
-            settled += settler.settle(others)
+            settled += settler.settle(others, are_new=are_new)
             others = [doc_id for doc_id in others if doc_id not in settled]
         self._waiting += len(others)
         return settled + self._start_in_slices(others)

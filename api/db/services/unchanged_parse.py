@@ -39,8 +39,10 @@ class UnchangedParse:
         self._settings = settings
         self._model = model
 
-    def settle(self, doc_ids: Sequence[str]) -> list[str]:
+    def settle(self, doc_ids: Sequence[str], /, *, are_new: bool = False) -> list[str]:
         """End the parse of those documents of which nothing has changed. Returns their ids."""
+        if are_new:
+            return []
         whole = [found for doc_id in doc_ids if (found := self._rows.read(self._find_whole, doc_id))]
         there = [document for document in whole if self._is_there(document)]
         return self._rows.write(self._end_all, there, self._rows.read(self._rows.clock)) if there else []

@@ -314,6 +314,39 @@ def test_download_gives_the_bytes(world: RestWorld) -> None:
     part.close()
 
 
+def test_a_part_of_a_file(world: RestWorld) -> None:
+    path = f"/documents/{world.document(world.dataset(), 'a.txt', b'0123456789')}"
+    with world.call("HEAD", path) as answer:
+        etag = answer.headers["ETag"]
+
+    def got(method: str = "GET", **headers: str) -> tuple[int, bytes, str | None]:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        with world.call(method, path, headers=named) as given:
+            return given.status_code, given.data, given.headers.get("Content-Range")
+
+    whole = (200, b"0123456789", None)
+    assert got(Range="bytes=8-99") == (206, b"89", "bytes 8-9/10")
+    assert got(Range="bytes=-3") == (206, b"789", "bytes 7-9/10")
+    assert got(Range="bytes=-99999999999999999999") == (206, b"0123456789", "bytes 0-9/10")
+    for ignored in ("bytes=5-2", "bytes=a-b", "bytes=0-1,5-6", "items=0-1", "bytes", ""):
+        assert got(Range=ignored) == whole, ignored
+    assert got(Range="bytes=0-1", If_Range=etag) == (206, b"01", "bytes 0-1/10")
+    assert got(Range="bytes=0-1", If_Range='"other"') == whole
+    assert got(Range="bytes=0-1", If_None_Match=etag) == (304, b"", None)
+    assert got(If_Match=etag) == whole
+    assert got("HEAD", Range="bytes=0-1") == (200, b"", None)
+
+
+def test_a_part_that_is_not_there(world: RestWorld) -> None:
+    path = f"/documents/{world.document(world.dataset(), 'a.txt', b'0123456789')}"
+    for beyond in ("bytes=10-", "bytes=10-20", f"bytes={10**30}-"):
+        answer = world.call("GET", path, headers={"Range": beyond})
+        assert (answer.status_code, answer.get_json()["code"]) == (416, 416)
+        assert answer.headers["Content-Range"] == "bytes */10"
+    answer = world.call("GET", path, headers={"If-Match": '"other"'})
+    assert (answer.status_code, answer.get_json()["code"]) == (412, 412)
+
+
 def test_download_refusals(world: RestWorld) -> None:
     dataset_id, other = world.dataset(), world.dataset()
     document_id = world.document(dataset_id)

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 from flask import request
 from pydantic import ConfigDict, Field, ValidationError
 
-from api.apps.characters import unwritable_place
 from api.apps.dataset_fields import ChunkMethod
 from api.apps.parser_config import ParserConfig
 from api.apps.problems import FieldError, Problem, wrong_fields
 from api.apps.requests import MAX_NUMBER, Loose, PageSize, params, shown
 from api.apps.sizes import max_page_size
+from api.apps.unwritable import unwritable
 from api.apps.uploads import BinaryFile, IncomingFile
 from api.db.services.file_names import require_file_name
 from api.db.services.file_types import chunk_method_of, type_of
@@ -161,9 +161,9 @@ def _parser_config() -> dict[str, Any] | None:
         given = json.loads(text)
     except (ValueError, RecursionError) as exc:
         raise _Wrong(FieldError("parser_config", "is no JSON, or nested too deep")) from exc
-    place = unwritable_place(given)
-    if place is not None:
-        raise _Wrong(FieldError(".".join(filter(None, ("parser_config", shown(place)))), "has half a surrogate pair"))
+    found = unwritable(given)
+    if found is not None:
+        raise _Wrong(FieldError(".".join(filter(None, ("parser_config", shown(found.place)))), found.why))
     try:
         return ParserConfig.model_validate(given).given() or None
     except ValidationError as exc:

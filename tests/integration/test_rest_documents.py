@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from werkzeug.exceptions import RequestTimeout
 
 from api.db.models import Document, Knowledgebase
 from common.errors import RowsUnavailable, StoreFull
@@ -153,6 +154,23 @@ def test_a_stranger_is_not_waited_for(world: RestWorld) -> None:
     path = f"/datasets/{'0' * 32}/documents"
     assert world.call("POST", path, key="none", environ_overrides=environ).status_code == 401
     assert body.tell() == 0
+
+
+class SlowBody(io.RawIOBase):
+    """One of which no more comes."""
+
+    waits = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        self.waits += 1
+        raise RequestTimeout("The body came too slowly.")
+
+
+def test_who_was_too_slow_is_not_waited_for_again(world: RestWorld) -> None:
+    body = SlowBody()
+    environ = {"wsgi.input": body, "CONTENT_LENGTH": "300000", "CONTENT_TYPE": "multipart/form-data; boundary=b"}
+    response = world.call("POST", f"/datasets/{world.dataset()}/documents", environ_overrides=environ)
+    assert (response.status_code, body.waits) == (408, 1)
 
 
 def test_a_kind_that_is_not_taken_does_not_hold_up_the_others(world: RestWorld) -> None:

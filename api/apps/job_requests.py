@@ -18,6 +18,7 @@ from api.apps.requests import MAX_NUMBER, Loose, PageSize, params, shown
 from api.apps.sizes import max_page_size
 from api.apps.unwritable import unwritable
 from api.apps.uploads import BinaryFile, IncomingFile
+from api.apps.wrong_fields import wrong_fields_of
 from api.db.services.file_names import require_file_name
 from api.db.services.file_types import chunk_method_of, type_of
 from api.db.services.job_service import JobFilter
@@ -167,8 +168,8 @@ def _parser_config() -> dict[str, Any] | None:
     try:
         return ParserConfig.model_validate(given).given() or None
     except ValidationError as exc:
-        places = [(".".join(map(str, ("parser_config", *e["loc"]))), e["msg"]) for e in exc.errors()]
-        raise _Wrong(*(FieldError(place, message) for place, message in places)) from exc
+        fields = wrong_fields_of(exc, "parser_config")
+        raise _Wrong(*(FieldError(wrong.place, wrong.message) for wrong in fields)) from exc
 
 
 def _chunk_method(name: str) -> str | None:

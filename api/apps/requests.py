@@ -16,6 +16,7 @@ from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
 from api.apps.openapi.operation import current_operation
 from api.apps.sizes import max_json_bytes, max_page_size, require_count, require_sizes
 from api.apps.unwritable import unwritable
+from api.apps.wrong_fields import wrong_fields_of
 from api.db.services.file_names import require_file_name
 from common.errors import InvalidInput
 
@@ -193,10 +194,9 @@ def _positive(value: object, default: int) -> int:
 
 def validation_lines(error: ValidationError, under: str = "") -> str:
     """A line for each field that is wrong."""
-    path = (under,) if under else ()
     return "\n".join(
-        f"Field: <{'.'.join(map(str, (*path, *e['loc'])))}> - Message: <{e['msg']}> - Value: <{shown(e['input'])}>"
-        for e in error.errors()
+        f"Field: <{wrong.place}> - Message: <{wrong.message}> - Value: <{shown(wrong.given)}>"
+        for wrong in wrong_fields_of(error, under)
     )
 
 

@@ -120,6 +120,19 @@ def test_a_number_without_an_end_in_the_config_of_a_job(world: RestWorld, number
     assert (got.status_code, got.get_json()["errors"][0]["field"]) == (422, "parser_config.ext.a")
 
 
+def test_what_is_no_object_is_told_without_the_names_of_our_models(world: RestWorld) -> None:
+    no_object = "Input should be a valid dictionary"
+    refused = world.refused("GET", "/datasets", query_string={"ext": "[]"})
+    assert refused == (101, f"Field: <ext> - Message: <{no_object}> - Value: <[]>")
+    refused = world.refused("POST", "/datasets", json={"name": "n", "parser_config": []})
+    assert refused == (101, f"Field: <parser_config> - Message: <{no_object}> - Value: <[]>")
+    form = {"file": (BytesIO(b"text"), "a.txt"), "parser_config": "[]"}
+    job = world.call("POST", "/jobs", data=form, content_type="multipart/form-data")
+    assert job.get_json()["errors"] == [{"field": "parser_config", "message": no_object}]
+    webhook = world.call("POST", "/webhooks", json=[])
+    assert webhook.get_json()["errors"] == [{"field": "body", "message": no_object}]
+
+
 def test_a_dataset_is_changed_by_its_id_with_dashes_too(world: RestWorld) -> None:
     dataset_id = world.dataset()
     changed = world.ok("PUT", f"/datasets/{uuid.UUID(dataset_id)}", json={"description": "dashed"})

@@ -13,9 +13,9 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from api.apps.dataset_fields import ChunkMethod
 from api.apps.parser_config import ParserConfig
+from api.apps.problem_pages import PageQuery, page_and_size
 from api.apps.problems import FieldError, Problem, wrong_fields
-from api.apps.requests import MAX_NUMBER, Loose, PageSize, params, shown
-from api.apps.sizes import max_page_size
+from api.apps.requests import Loose, params, shown
 from api.apps.unwritable import unwritable
 from api.apps.uploads import BinaryFile, IncomingFile
 from api.apps.wrong_fields import wrong_fields_of
@@ -48,9 +48,7 @@ class JobFields(Loose):
     priority: Literal["bulk", "normal", "urgent"] = "normal"
 
 
-class ListJobs(Loose):
-    page: Annotated[int, Field(ge=1, le=MAX_NUMBER)] = 1
-    page_size: PageSize = 30
+class ListJobs(PageQuery):
     status: Annotated[
         list[Literal["unstarted", "queued", "running", "paused", "done", "failed", "cancelled"]],
         Field(description="One or several, repeated or parted by commas"),
@@ -111,8 +109,7 @@ def job_form() -> JobForm:
 
 def job_filter() -> JobFilter:
     wrong = [FieldError(name, "is not known") for name in request.args if name not in ListJobs.model_fields]
-    page = _number(wrong, "page", 1, MAX_NUMBER)
-    page_size = _number(wrong, "page_size", min(30, max_page_size()), max_page_size())
+    page, page_size = page_and_size(wrong)
     statuses = [part for one in params().getlist("status") for part in one.split(",") if part]
     for status in statuses:
         if status not in _STATUSES:
@@ -191,13 +188,3 @@ def _priority() -> Priority | None:
     if given not in _PRIORITIES:
         raise _Wrong(FieldError("priority", f"should be one of {', '.join(_PRIORITIES)}, not {shown(given)}"))
     return _PRIORITIES[given]
-
-
-def _number(wrong: list[FieldError], name: str, default: int, most: int) -> int:
-    given = params().get(name, "")
-    if not given:
-        return default
-    if given.isascii() and given.isdigit() and len(given) <= _ID_DIGITS and 1 <= int(given) <= most:
-        return int(given)
-    wrong.append(FieldError(name, f"should be a number from 1 to {most}, not {shown(given)}"))
-    return default

@@ -38,7 +38,10 @@ _NOTHING_RUNS = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 @bp.get("/datasets/<dataset_id>/documents/<document_id>")
 @describe("Documents", "Download a document", media=_BYTES, statuses=_PARTS)
 def download(dataset_id: str, document_id: str) -> Response:
-    tenant_id = usable(dataset_id).tenant_id
+    try:
+        tenant_id = usable(dataset_id).tenant_id
+    except NotFound as exc:
+        raise ApiError(DATA, f"You do not own the dataset {dataset_id}: document not found") from exc
     try:
         document = services().documents.get(tenant_id, document_id, dataset_id)
     except NotFound as exc:

@@ -374,7 +374,9 @@ def test_download_refusals(world: RestWorld) -> None:
         f"/datasets/{'0' * 32}/documents/{document_id}",
         f"/documents/{'0' * 32}",
     ):
-        assert world.refused("GET", path)[0] == 102
+        code, message = world.refused("GET", path)
+        assert (code, "document not found" in message.lower()) == (102, True)
+    assert "You do not own the dataset" in world.refused("GET", f"/datasets/{'0' * 32}/documents/{document_id}")[1]
     for file in stored(world):
         file.unlink()
     assert world.refused("GET", f"/documents/{document_id}")[0] == 102

@@ -18,6 +18,7 @@ ChunkBody = Mapping[str, Any]
 _MAX_COORDINATE = 1_000_000
 _Coordinate = Annotated[int, Field(ge=-_MAX_COORDINATE, le=_MAX_COORDINATE)]
 _Place = Annotated[list[_Coordinate], Field(min_length=5, max_length=5)]
+_FIVE = "five whole numbers each: page (from 1), left, right, top, bottom"
 
 
 class ChunkFields(Loose):
@@ -110,8 +111,8 @@ def positions(body: ChunkBody) -> tuple[Position, ...] | None:
 
 
 def _position(given: object) -> Position:
-    if not isinstance(given, list) or len(given) != 5 or not all(_is_coordinate(one) for one in given):
-        raise ApiError(DATA, "`positions` should be a list of five whole numbers each: page, left, right, top, bottom")
+    if not isinstance(given, list) or len(given) != 5 or not all(_is_coordinate(one) for one in given) or given[0] < 1:
+        raise ApiError(DATA, f"`positions` should be a list of {_FIVE}")
     page, left, right, top, bottom = given
     return page, left, right, top, bottom
 

@@ -30,7 +30,7 @@ from api.apps.dataset_fields import (
 )
 from api.apps.envelope import ARGUMENT, ApiError
 from api.apps.parser_config import ParserConfig, Strict
-from api.apps.requests import MAX_NUMBER, PageSize
+from api.apps.requests import MAX_NUMBER, PageSize, validation_lines
 from api.db.services.dataset_changes import PLAIN_FIELDS, DatasetChange
 from api.db.services.dataset_service import MAX_NAME_BYTES
 
@@ -132,7 +132,7 @@ class ListDatasets(BaseModel):
             return DatasetExtras()
         try:
             return DatasetExtras.model_validate(json.loads(self.ext))
+        except ValidationError as exc:
+            raise ApiError(ARGUMENT, validation_lines(exc, "ext")) from exc
         except (ValueError, RecursionError) as exc:
-            wrong = exc.errors()[0] if isinstance(exc, ValidationError) else None
-            told = f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" if wrong else "it must be valid JSON"
-            raise ApiError(ARGUMENT, f"Field: <ext> - Message: <{told}>") from exc
+            raise ApiError(ARGUMENT, "Field: <ext> - Message: <it must be valid JSON>") from exc

@@ -9,13 +9,13 @@ from flask import Blueprint, Response
 from pydantic import Field, ValidationError
 
 from api.apps.auth import caller, require_caller
-from api.apps.characters import unwritable_place
 from api.apps.envelope import ARGUMENT, DATA, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.parser_config import ParserConfig
 from api.apps.requests import Loose, file_name, id_list, loose_body, shown, text, validation_lines
 from api.apps.services import services
 from api.apps.shapes.documents import ListedDocument, SwitchedDocument
+from api.apps.unwritable import unwritable, why_unwritable
 from api.apps.views import listed_document_json
 from api.db.services.document_changes import DocumentChange
 from api.db.services.document_views import DocumentView
@@ -146,9 +146,9 @@ def _parser_config(body: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     if not isinstance(given, dict):
         raise ApiError(DATA, "`parser_config` should be a valid dictionary")
-    place = unwritable_place(given)
-    if place is not None:
-        raise ApiError(DATA, f"`parser_config` {shown(place)}: half a surrogate pair is no character")
+    found = unwritable(given)
+    if found is not None:
+        raise ApiError(DATA, f"`parser_config` {shown(found.place)}: {found.why}")
     try:
         return ParserConfig.model_validate(given).given() or None
     except ValidationError as exc:
@@ -162,12 +162,18 @@ def _meta_fields(body: Mapping[str, Any]) -> dict[str, Any] | None:
     if not isinstance(given, dict):
         raise ApiError(DATA, "`meta_fields` must be a dictionary: Input should be a valid dictionary")
     for key, value in given.items():
-        for one in value if isinstance(value, list) else [value]:
-            if not isinstance(one, (str, int, float)) or isinstance(one, bool):
-                raise ApiError(DATA, f"`meta_fields` {shown(key)}: the type is not supported: {type(one).__name__}")
+        require_storable("`meta_fields`", key, value)
     if len(str(given)) > _MAX_META_CHARS:
         raise ApiError(DATA, f"`meta_fields` has at most {_MAX_META_CHARS} characters")
     return clean_values(given)
+
+
+def require_storable(where: str, key: str, value: object) -> None:
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, (str, int, float)) or isinstance(one, bool):
+            raise ApiError(DATA, f"{where} {shown(key)}: the type is not supported: {type(one).__name__}")
+        if isinstance(one, float) and (why := why_unwritable(one)):
+            raise ApiError(DATA, f"{where} {shown(key)}: {why}")
 
 
 def clean_values(given: Mapping[str, Any]) -> dict[str, Any]:

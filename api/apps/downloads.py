@@ -11,6 +11,7 @@ from werkzeug.wsgi import wrap_file
 
 from api.apps.access import tenant_of_document, usable, usable_documents
 from api.apps.auth import require_caller
+from api.apps.conditions import conditions_for
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.openapi.operation import describe
 from api.apps.requests import Loose, params
@@ -24,7 +25,7 @@ bp.before_request(require_caller)
 # What a browser shows without running anything that stands in it. Pages and drawings are handed out as text.
 _SHOWN = ("application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "text/plain")
 _BYTES = ("*/*",)
-_PARTS = (206, 304)
+_PARTS = (206, 304, 412, 416)
 
 
 class DocumentIdsQuery(Loose):
@@ -37,7 +38,10 @@ _NOTHING_RUNS = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 @bp.get("/datasets/<dataset_id>/documents/<document_id>")
 @describe("Documents", "Download a document", media=_BYTES, statuses=_PARTS)
 def download(dataset_id: str, document_id: str) -> Response:
-    tenant_id = usable(dataset_id).tenant_id
+    try:
+        tenant_id = usable(dataset_id).tenant_id
+    except NotFound as exc:
+        raise ApiError(DATA, f"You do not own the dataset {dataset_id}: document not found") from exc
     try:
         document = services().documents.get(tenant_id, document_id, dataset_id)
     except NotFound as exc:
@@ -80,6 +84,7 @@ def _document(document_id: str) -> DocumentView:
 def _send(document: DocumentView, *, inline: bool = False) -> Response:
     if not document.size_bytes:
         raise ApiError(DATA, "This file is empty.")
+    conditions = conditions_for(document.file_digest, document.size_bytes)
     file = services().store.open(document.tenant_id, document.file_digest)
     kind = mimetypes.guess_type(document.name)[0] or "application/octet-stream"
     if inline and kind not in _SHOWN:
@@ -92,7 +97,7 @@ def _send(document: DocumentView, *, inline: bool = False) -> Response:
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     response.set_etag(document.file_digest)
     whole = document.size_bytes
-    answer = cast(Response, response.make_conditional(request.environ, accept_ranges=True, complete_length=whole))
+    answer = cast(Response, response.make_conditional(conditions, accept_ranges=True, complete_length=whole))
     start = answer.content_range.start
     if start is not None and "wsgi.file_wrapper" in request.environ:
         # From here on, and as much as the length says (PEP 3333): the server reads it itself, without a thread.

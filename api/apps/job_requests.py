@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 from flask import request
 from pydantic import ConfigDict, Field, ValidationError
 
-from api.apps.characters import unwritable_place
 from api.apps.dataset_fields import ChunkMethod
 from api.apps.parser_config import ParserConfig
+from api.apps.problem_pages import PageQuery, page_and_size
 from api.apps.problems import FieldError, Problem, wrong_fields
-from api.apps.requests import MAX_NUMBER, Loose, PageSize, params, shown
-from api.apps.sizes import max_page_size
+from api.apps.requests import Loose, params, shown
+from api.apps.unwritable import unwritable
 from api.apps.uploads import BinaryFile, IncomingFile
+from api.apps.wrong_fields import wrong_fields_of
 from api.db.services.file_names import require_file_name
 from api.db.services.file_types import chunk_method_of, type_of
 from api.db.services.job_service import JobFilter
@@ -47,9 +48,7 @@ class JobFields(Loose):
     priority: Literal["bulk", "normal", "urgent"] = "normal"
 
 
-class ListJobs(Loose):
-    page: Annotated[int, Field(ge=1, le=MAX_NUMBER)] = 1
-    page_size: PageSize = 30
+class ListJobs(PageQuery):
     status: Annotated[
         list[Literal["unstarted", "queued", "running", "paused", "done", "failed", "cancelled"]],
         Field(description="One or several, repeated or parted by commas"),
@@ -110,8 +109,7 @@ def job_form() -> JobForm:
 
 def job_filter() -> JobFilter:
     wrong = [FieldError(name, "is not known") for name in request.args if name not in ListJobs.model_fields]
-    page = _number(wrong, "page", 1, MAX_NUMBER)
-    page_size = _number(wrong, "page_size", min(30, max_page_size()), max_page_size())
+    page, page_size = page_and_size(wrong)
     statuses = [part for one in params().getlist("status") for part in one.split(",") if part]
     for status in statuses:
         if status not in _STATUSES:
@@ -161,14 +159,14 @@ def _parser_config() -> dict[str, Any] | None:
         given = json.loads(text)
     except (ValueError, RecursionError) as exc:
         raise _Wrong(FieldError("parser_config", "is no JSON, or nested too deep")) from exc
-    place = unwritable_place(given)
-    if place is not None:
-        raise _Wrong(FieldError(".".join(filter(None, ("parser_config", shown(place)))), "has half a surrogate pair"))
+    found = unwritable(given)
+    if found is not None:
+        raise _Wrong(FieldError(".".join(filter(None, ("parser_config", shown(found.place)))), found.why))
     try:
         return ParserConfig.model_validate(given).given() or None
     except ValidationError as exc:
-        places = [(".".join(map(str, ("parser_config", *e["loc"]))), e["msg"]) for e in exc.errors()]
-        raise _Wrong(*(FieldError(place, message) for place, message in places)) from exc
+        fields = wrong_fields_of(exc, "parser_config")
+        raise _Wrong(*(FieldError(wrong.place, wrong.message) for wrong in fields)) from exc
 
 
 def _chunk_method(name: str) -> str | None:
@@ -190,13 +188,3 @@ def _priority() -> Priority | None:
     if given not in _PRIORITIES:
         raise _Wrong(FieldError("priority", f"should be one of {', '.join(_PRIORITIES)}, not {shown(given)}"))
     return _PRIORITIES[given]
-
-
-def _number(wrong: list[FieldError], name: str, default: int, most: int) -> int:
-    given = params().get(name, "")
-    if not given:
-        return default
-    if given.isascii() and given.isdigit() and len(given) <= _ID_DIGITS and 1 <= int(given) <= most:
-        return int(given)
-    wrong.append(FieldError(name, f"should be a number from 1 to {most}, not {shown(given)}"))
-    return default

@@ -12,7 +12,7 @@ from api.apps.access import usable
 from api.apps.auth import caller, require_caller
 from api.apps.dataset_fields import MetadataFields
 from api.apps.datasets import owned, seen
-from api.apps.document_updates import clean_values
+from api.apps.document_updates import clean_values, require_storable
 from api.apps.envelope import DATA, ApiError, plain
 from api.apps.metadata_requests import MAX_EDITS, ChangeMetadata, DatasetIdsQuery, SummaryQuery
 from api.apps.openapi.operation import describe
@@ -132,7 +132,7 @@ def _updates(body: Mapping[str, Any]) -> list[SetValue]:
     for one in _edits(body, "updates"):
         if not isinstance(one, dict) or not isinstance(one.get("key"), str) or not one["key"] or "value" not in one:
             raise ApiError(DATA, "Each update requires key and value.")
-        _require_storable(one["key"], one["value"])
+        require_storable("updates", one["key"], one["value"])
         ((key, value),) = clean_values({one["key"]: one["value"]}).items()
         found.append(SetValue(key, value, one.get("match")))
     return found
@@ -145,9 +145,3 @@ def _deletes(body: Mapping[str, Any]) -> list[DropValue]:
             raise ApiError(DATA, "Each delete requires key.")
         found.append(DropValue(one["key"], one.get("value")))
     return found
-
-
-def _require_storable(key: str, value: object) -> None:
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, (str, int, float)) or isinstance(one, bool):
-            raise ApiError(DATA, f"updates {shown(key)}: the type is not supported: {type(one).__name__}")

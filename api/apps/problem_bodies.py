@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from api.apps.openapi.operation import current_operation
 from api.apps.problems import FieldError, Problem, wrong_fields
+from api.apps.wrong_fields import wrong_fields_of
 
 M = TypeVar("M", bound=BaseModel)
 _MAX_BYTES = 64 * 1024
@@ -23,7 +24,7 @@ def problem_body(model: type[M]) -> M:
     try:
         return model.model_validate(_payload())
     except ValidationError as exc:
-        fields = [FieldError(".".join(map(str, error["loc"])) or "body", error["msg"]) for error in exc.errors()]
+        fields = [FieldError(wrong.place or "body", wrong.message) for wrong in wrong_fields_of(exc)]
         raise wrong_fields(*fields) from exc
 
 

@@ -12,10 +12,11 @@ from pydantic import BaseModel, Field, ValidationError
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
-from api.apps.characters import unwritable_place
 from api.apps.envelope import ARGUMENT, DATA, UNCAUGHT, ApiError
 from api.apps.openapi.operation import current_operation
 from api.apps.sizes import max_json_bytes, max_page_size, require_count, require_sizes
+from api.apps.unwritable import unwritable
+from api.apps.wrong_fields import wrong_fields_of
 from api.db.services.file_names import require_file_name
 from common.errors import InvalidInput
 
@@ -174,10 +175,9 @@ def _json() -> Any:
 
 
 def _require_writable(payload: Mapping[str, Any]) -> None:
-    place = unwritable_place(payload)
-    if place is not None:
-        text = "Input should be a valid string: half a surrogate pair is no character"
-        raise ApiError(ARGUMENT, f"Field: <{shown(place)}> - Message: <{text}>")
+    found = unwritable(payload)
+    if found is not None:
+        raise ApiError(ARGUMENT, f"Field: <{shown(found.place)}> - Message: <{found.why}>")
 
 
 def _no_constant(name: str) -> Any:
@@ -194,10 +194,9 @@ def _positive(value: object, default: int) -> int:
 
 def validation_lines(error: ValidationError, under: str = "") -> str:
     """A line for each field that is wrong."""
-    path = (under,) if under else ()
     return "\n".join(
-        f"Field: <{'.'.join(map(str, (*path, *e['loc'])))}> - Message: <{e['msg']}> - Value: <{shown(e['input'])}>"
-        for e in error.errors()
+        f"Field: <{wrong.place}> - Message: <{wrong.message}> - Value: <{shown(wrong.given)}>"
+        for wrong in wrong_fields_of(error, under)
     )
 
 

@@ -134,8 +134,8 @@ def _require_no_encoding() -> None:
 def _read_rest(response: Response) -> Response:
     """A client that still sends when it is refused reads no answer, and would see a broken connection instead.
 
-    Strangers are not waited for: they could hold a thread without ever sending."""
-    if "caller" in g or g.get("is_known"):
+    Strangers are not waited for: they could hold a thread without ever sending. Nor is, once more, who was too slow."""
+    if response.status_code != HTTPStatus.REQUEST_TIMEOUT and ("caller" in g or g.get("is_known")):
         request.max_content_length = None  # JSON may have been refused for less than any body may have
         with contextlib.suppress(HTTPException, OSError):
             while request.stream.read(_PIECE_BYTES):

@@ -3,6 +3,7 @@ problem (problems.py). The sending is an executor's (rag/svr/webhook_sender.py).
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from flask import Blueprint, Response, jsonify
@@ -10,7 +11,8 @@ from flask import Blueprint, Response, jsonify
 from api.apps import problems
 from api.apps.auth import caller, require_caller
 from api.apps.openapi.operation import Surface, describe
-from api.apps.requests import Paged, page_number, page_size
+from api.apps.problem_pages import PageQuery, page_and_size
+from api.apps.problems import FieldError, wrong_fields
 from api.apps.services import services
 from api.apps.shapes.jobs import Delivery, DeliveryPage, NewWebhook, Webhooks
 from api.apps.shapes.jobs import Webhook as WebhookShape
@@ -66,10 +68,13 @@ def delete(webhook_id: str) -> tuple[str, int]:
 
 
 @bp.get("/webhooks/<webhook_id>/deliveries")
-@describe(_TAG, "The log of a webhook", surface=_PROBLEM, query=Paged, answer=DeliveryPage)
+@describe(_TAG, "The log of a webhook", surface=_PROBLEM, query=PageQuery, answer=DeliveryPage, statuses=(400,))
 def deliveries(webhook_id: str) -> Response:
     services().webhooks.get(caller().tenant_id, webhook_id)
-    page, size = page_number(), page_size()
+    wrong: list[FieldError] = []
+    page, size = page_and_size(wrong)
+    if wrong:
+        raise wrong_fields(*wrong, status=HTTPStatus.BAD_REQUEST)
     total, found = services().webhook_deliveries.page(webhook_id, page, size)
     shown = [_delivery_json(one) for one in found]
     return jsonify({"total": total, "page": page, "page_size": size, "deliveries": shown})

@@ -176,6 +176,8 @@ def test_what_is_not_sent_stays(place: Place) -> None:
         ({"available": "perhaps"}, "`available` should be"),
         ({"positions": [[1, 2]]}, "`positions` should be"),
         ({"positions": "x"}, "`positions` should be"),
+        ({"positions": [[0, 2, 3, 4, 5]]}, "page (from 1)"),
+        ({"positions": [[-1, 2, 3, 4, 5]]}, "page (from 1)"),
         ({"positions": [[1, 2, 3, 4, 10**30]]}, "`positions` should be"),
     ],
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from werkzeug.exceptions import RequestTimeout
 
 from api.db.models import Document, Knowledgebase
 from common.errors import RowsUnavailable, StoreFull
@@ -153,6 +154,23 @@ def test_a_stranger_is_not_waited_for(world: RestWorld) -> None:
     path = f"/datasets/{'0' * 32}/documents"
     assert world.call("POST", path, key="none", environ_overrides=environ).status_code == 401
     assert body.tell() == 0
+
+
+class SlowBody(io.RawIOBase):
+    """One of which no more comes."""
+
+    waits = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        self.waits += 1
+        raise RequestTimeout("The body came too slowly.")
+
+
+def test_who_was_too_slow_is_not_waited_for_again(world: RestWorld) -> None:
+    body = SlowBody()
+    environ = {"wsgi.input": body, "CONTENT_LENGTH": "300000", "CONTENT_TYPE": "multipart/form-data; boundary=b"}
+    response = world.call("POST", f"/datasets/{world.dataset()}/documents", environ_overrides=environ)
+    assert (response.status_code, body.waits) == (408, 1)
 
 
 def test_a_kind_that_is_not_taken_does_not_hold_up_the_others(world: RestWorld) -> None:
@@ -314,6 +332,39 @@ def test_download_gives_the_bytes(world: RestWorld) -> None:
     part.close()
 
 
+def test_a_part_of_a_file(world: RestWorld) -> None:
+    path = f"/documents/{world.document(world.dataset(), 'a.txt', b'0123456789')}"
+    with world.call("HEAD", path) as answer:
+        etag = answer.headers["ETag"]
+
+    def got(method: str = "GET", **headers: str) -> tuple[int, bytes, str | None]:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        with world.call(method, path, headers=named) as given:
+            return given.status_code, given.data, given.headers.get("Content-Range")
+
+    whole = (200, b"0123456789", None)
+    assert got(Range="bytes=8-99") == (206, b"89", "bytes 8-9/10")
+    assert got(Range="bytes=-3") == (206, b"789", "bytes 7-9/10")
+    assert got(Range="bytes=-99999999999999999999") == (206, b"0123456789", "bytes 0-9/10")
+    for ignored in ("bytes=5-2", "bytes=a-b", "bytes=0-1,5-6", "items=0-1", "bytes", ""):
+        assert got(Range=ignored) == whole, ignored
+    assert got(Range="bytes=0-1", If_Range=etag) == (206, b"01", "bytes 0-1/10")
+    assert got(Range="bytes=0-1", If_Range='"other"') == whole
+    assert got(Range="bytes=0-1", If_None_Match=etag) == (304, b"", None)
+    assert got(If_Match=etag) == whole
+    assert got("HEAD", Range="bytes=0-1") == (200, b"", None)
+
+
+def test_a_part_that_is_not_there(world: RestWorld) -> None:
+    path = f"/documents/{world.document(world.dataset(), 'a.txt', b'0123456789')}"
+    for beyond in ("bytes=10-", "bytes=10-20", f"bytes={10**30}-"):
+        answer = world.call("GET", path, headers={"Range": beyond})
+        assert (answer.status_code, answer.get_json()["code"]) == (416, 416)
+        assert answer.headers["Content-Range"] == "bytes */10"
+    answer = world.call("GET", path, headers={"If-Match": '"other"'})
+    assert (answer.status_code, answer.get_json()["code"]) == (412, 412)
+
+
 def test_download_refusals(world: RestWorld) -> None:
     dataset_id, other = world.dataset(), world.dataset()
     document_id = world.document(dataset_id)
@@ -323,7 +374,9 @@ def test_download_refusals(world: RestWorld) -> None:
         f"/datasets/{'0' * 32}/documents/{document_id}",
         f"/documents/{'0' * 32}",
     ):
-        assert world.refused("GET", path)[0] == 102
+        code, message = world.refused("GET", path)
+        assert (code, "document not found" in message.lower()) == (102, True)
+    assert "You do not own the dataset" in world.refused("GET", f"/datasets/{'0' * 32}/documents/{document_id}")[1]
     for file in stored(world):
         file.unlink()
     assert world.refused("GET", f"/documents/{document_id}")[0] == 102

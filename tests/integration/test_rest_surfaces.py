@@ -8,6 +8,7 @@ import json
 import socket
 import uuid
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,56 @@ def test_half_a_surrogate_pair_in_the_config_of_a_document_or_a_job(world: RestW
         got = world.call("POST", "/jobs", data=form, content_type="multipart/form-data")
     assert got.status_code == 422
     assert got.get_json()["errors"][0]["field"] == "parser_config.ext.a"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field"),
+    [
+        ("POST", "/datasets", b'{"name": "n", "parser_config": {"ext": {"a": [1e999]}}}', "<parser_config.ext.a.0>"),
+        ("PUT", "/datasets/{dataset}", b'{"parser_config": {"ext": {"a": -1e999}}}', "<parser_config.ext.a>"),
+        ("PUT", "/datasets/{dataset}/metadata/config", b'{"metadata": [{"key": "k", "x": 1e999}]}', "<metadata.0.x>"),
+        ("PUT", "/datasets/{dataset}/documents/{document}", b'{"parser_config": {"ext": {"a": 1e999}}}', "ext.a"),
+        ("PUT", "/datasets/{dataset}/documents/{document}", b'{"meta_fields": {"size": [1, 1e999]}}', "size"),
+        (
+            "POST",
+            "/datasets/{dataset}/metadata/update",
+            b'{"selector": {"document_ids": ["{document}"]}, "updates": [{"key": "size", "value": 1e999}]}',
+            "size",
+        ),
+    ],
+)
+def test_a_number_without_an_end_is_refused_by_name(
+    world: RestWorld, method: str, path: str, body: bytes, field: str
+) -> None:
+    """It would be shown as Infinity, and no JSON be left of the lists that show it."""
+    dataset_id = world.dataset()
+    document_id = world.document(dataset_id)
+    places = {"dataset": dataset_id, "document": document_id}
+    data = body.replace(b"{document}", document_id.encode())
+    message = world.refused(method, path.format(**places), data=data, content_type="application/json")[1]
+    assert "Input should be a finite number" in message and field in message
+    for shown in ("/datasets", f"/datasets/{dataset_id}/documents"):
+        assert b"Infinity" not in world.call("GET", shown).data
+
+
+@pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity"])
+def test_a_number_without_an_end_in_the_config_of_a_job(world: RestWorld, number: str) -> None:
+    form = {"file": (BytesIO(b"text"), "a.txt"), "parser_config": f'{{"ext": {{"a": {number}}}}}'}
+    got = world.call("POST", "/jobs", data=form, content_type="multipart/form-data")
+    assert (got.status_code, got.get_json()["errors"][0]["field"]) == (422, "parser_config.ext.a")
+
+
+def test_what_is_no_object_is_told_without_the_names_of_our_models(world: RestWorld) -> None:
+    no_object = "Input should be a valid dictionary"
+    refused = world.refused("GET", "/datasets", query_string={"ext": "[]"})
+    assert refused == (101, f"Field: <ext> - Message: <{no_object}> - Value: <[]>")
+    refused = world.refused("POST", "/datasets", json={"name": "n", "parser_config": []})
+    assert refused == (101, f"Field: <parser_config> - Message: <{no_object}> - Value: <[]>")
+    form = {"file": (BytesIO(b"text"), "a.txt"), "parser_config": "[]"}
+    job = world.call("POST", "/jobs", data=form, content_type="multipart/form-data")
+    assert job.get_json()["errors"] == [{"field": "parser_config", "message": no_object}]
+    webhook = world.call("POST", "/webhooks", json=[])
+    assert webhook.get_json()["errors"] == [{"field": "body", "message": no_object}]
 
 
 def test_a_dataset_is_changed_by_its_id_with_dashes_too(world: RestWorld) -> None:

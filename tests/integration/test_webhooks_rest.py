@@ -54,6 +54,8 @@ def test_deliveries_are_logged_and_sent_again_on_demand(world: RestWorld) -> Non
     path = f"/webhooks/{webhook_id}/deliveries"
     page = world.call("GET", f"{path}?page=2&page_size=2").get_json()
     assert (page["total"], page["page"], page["page_size"], len(page["deliveries"])) == (3, 2, 2, 1)
+    for wrong in ("page=0", "page=-1", "page=x", f"page={10**30}", "page_size=101", "page_size=1.0"):
+        assert wrong.partition("=")[0] in problem(world.call("GET", f"{path}?{wrong}"), 400, "invalid_field")["detail"]
     shown = world.call("GET", path).get_json()["deliveries"]
     assert {one["job_id"] for one in shown} == set(jobs)
     first = shown[0]

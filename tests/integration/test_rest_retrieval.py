@@ -119,6 +119,8 @@ def test_retrieval_has_every_field(world: RestWorld, place: tuple[str, str]) -> 
     assert scores == sorted(scores, reverse=True)
     assert answer["doc_aggs"] == [{"doc_name": "geo.txt", "doc_id": place[1], "count": answer["total"]}]
     assert "highlight" not in ask(world, place[0], "river")["chunks"][0]
+    mistyped = ask(world, place[0], "Which rivre flows?", highlight=True)["chunks"][0]
+    assert "<em>river</em>" in mistyped["highlight"]
 
 
 def test_threshold_and_paging(world: RestWorld, place: tuple[str, str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.db.services.highlight import highlight, telling
+from api.db.services.highlight import as_found, highlight, telling
 from rag.utils.terms import analyse
 
 
@@ -34,3 +34,13 @@ def test_words_that_stand_everywhere_are_marked_only_where_they_matter() -> None
     assert telling(analyse("How fast does the wheel turn?")) == frozenset(analyse("fast wheel turn"))
     assert telling(analyse("to be or not to be")) == frozenset(analyse("to be or not"))
     assert telling(analyse('the "state of the art" lamp'), [tuple(analyse("state of the art"))]) >= {"of", "the"}
+
+
+def test_a_mistyped_word_marks_the_one_that_it_was_taken_for() -> None:
+    text = "Zebras graze where Zebulon lived."
+    found = [" ".join(analyse(text)), "lions"]
+    assert highlight(text, telling(as_found(analyse("where are the zebars"), found))) == (
+        "<em>Zebras</em> graze where Zebulon lived."
+    )
+    # One that a hit holds is meant as it is, and so are short words and numbers.
+    assert as_found(["lion", "liona", "gra", "12345"], ["lion liona grab 12346"]) == ["lion", "liona", "gra", "12345"]

@@ -4,8 +4,10 @@ The markup of tables stays as it is, also where somebody asks for a table."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from rag.utils.near_terms import PREFIX, can_be_mistyped, nearest
 from rag.utils.terms import analyse
 
 _WORD = re.compile(r"\w+(?:[-.'\u2019]\w+)*")
@@ -27,6 +29,17 @@ def telling(terms: Iterable[str], phrases: Iterable[Sequence[str]] = ()) -> froz
     words = frozenset(terms)
     quoted = frozenset(word for phrase in phrases for word in phrase)
     return (words - _EVERYWHERE) | quoted or words
+
+
+def as_found(terms: Sequence[str], found: Iterable[str]) -> list[str]:
+    """A question's words, each that no hit holds as the nearest that one does: the index took it for that one. `found`
+    are the analysed texts of the hits."""
+    held = Counter(word for text in found for word in text.split())
+    return [term if term in held or not can_be_mistyped(term) else _meant(term, held) for term in terms]
+
+
+def _meant(term: str, held: Counter[str]) -> str:
+    return nearest(term, ((word, count) for word, count in held.items() if word[:PREFIX] == term[:PREFIX])) or term
 
 
 def highlight(text: str, terms: frozenset[str]) -> str:

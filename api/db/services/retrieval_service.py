@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from api.db.database import Rows
 from api.db.services.explanation import Explained, Explanation, Why, explain
-from api.db.services.highlight import highlight, telling
+from api.db.services.highlight import as_found, highlight, telling
 from api.db.services.metadata_conditions import Conditions
 from api.db.services.metadata_service import MetadataService
 from api.db.services.reranking import Reranked, Reranking, rerank
@@ -169,7 +169,9 @@ class RetrievalService:
         ranked = reranked.hits if reranked else found
         hits = [hit for hit in ranked if hit.similarity >= question.threshold]
         page = hits[window.first - window.start :][: question.page_size]
-        words = telling(query.terms, query.phrases) if question.highlight else None
+        words = None
+        if question.highlight:
+            words = telling(as_found(query.terms, [hit.chunk.terms for hit in page]), query.phrases)
         told = self._explained(question, query, seen.documents, found, reranked) if question.explain else None
         chunks = [
             _found(hit, seen.documents[hit.chunk.document_id], words, told.hits[hit.chunk.id] if told else None)

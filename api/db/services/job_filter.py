@@ -29,17 +29,22 @@ _OF_RUNNING = {
 
 def deciding_runs(statuses: Sequence[JobStatus]) -> set[DocumentRun] | None:
     """The `run`s of documents of which one of these is told; None where that is not all that decides."""
-    if 0 < sum(status in statuses for status in _OF_RUNNING) < len(_OF_RUNNING):
-        return None
-    return {_RUNS.get(status, DocumentRun.RUNNING) for status in statuses}
+    return _runs(statuses) if len(_on_their_way(statuses)) in (0, len(_OF_RUNNING)) else None
 
 
 def job_condition(statuses: Sequence[JobStatus]) -> str:
     """Documents of which one of these is told. Where their `run` alone decides, nothing else is looked at."""
-    runs = {_RUNS.get(status, DocumentRun.RUNNING) for status in statuses}
-    named = f"run IN ({', '.join(str(int(run)) for run in sorted(runs))})"
-    on_their_way = [_OF_RUNNING[status] for status in _OF_RUNNING if status in statuses]
-    if len(on_their_way) in (0, len(_OF_RUNNING)):
+    named = f"run IN ({', '.join(str(int(run)) for run in sorted(_runs(statuses)))})"
+    if deciding_runs(statuses) is not None:
         return named
     others = f"run != {int(DocumentRun.RUNNING)}"
-    return f"{named} AND ({' OR '.join([others, *(f'({one})' for one in on_their_way)])})"
+    return f"{named} AND ({' OR '.join([others, *(f'({one})' for one in _on_their_way(statuses))])})"
+
+
+def _runs(statuses: Sequence[JobStatus]) -> set[DocumentRun]:
+    return {_RUNS.get(status, DocumentRun.RUNNING) for status in statuses}
+
+
+def _on_their_way(statuses: Sequence[JobStatus]) -> list[str]:
+    """What else holds for each of these that is a state of running documents."""
+    return [condition for status, condition in _OF_RUNNING.items() if status in statuses]

@@ -78,20 +78,17 @@ class ParseService:
             settled += settler.settle(others, are_new=are_new)
             others = [doc_id for doc_id in others if doc_id not in settled]
         self._waiting += len(others)
-        return settled + self._start_in_slices(others)
+        return settled + self.restart(others)
 
-    def _start_in_slices(self, doc_ids: Sequence[str]) -> list[str]:
+    def restart(self, doc_ids: Sequence[str]) -> list[str]:
+        """Begin a new generation of each document that is not running, by tasks, however many wait already. Returns the
+        ids of those that were started."""
         started: list[str] = []
         for part in _slices(doc_ids):
             started += self._rows.write(self._start_all, part, {})
         if started:
             self._rows.after_commit(self._bell.tasks_waiting)
         return started
-
-    def restart(self, doc_ids: Sequence[str]) -> list[str]:
-        """Begin a new generation of each document that is not running, by tasks, however many wait already. Returns the
-        ids of those that were started."""
-        return self._start_in_slices(doc_ids)
 
     def stop(self, doc_ids: Sequence[str]) -> list[str]:
         """Cancel the running parse of each document. Returns the ids of those that were running."""
@@ -129,7 +126,7 @@ class ParseService:
         )
         doc_ids = [row[0] for row in found]
         self._stop_in_slices(doc_ids, is_outcome=False)
-        return self._start_in_slices(doc_ids)
+        return self.restart(doc_ids)
 
     def _start_all(self, doc_ids: Sequence[str], begun: dict[str, str]) -> list[str]:
         """`begun` names each document's first task, and outlives a transaction that is run again: where that task is
